@@ -1,0 +1,1 @@
+//! The command line: arguments, human and JSON output, exit codes.

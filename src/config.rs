@@ -1,0 +1,1 @@
+//! Configuration: two YAML files, whole and valid by construction.

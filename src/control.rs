@@ -1,0 +1,1 @@
+//! The control socket: HTTP on a Unix socket, for decisions and questions.

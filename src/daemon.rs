@@ -1,0 +1,1 @@
+//! Builds all parts from configuration and starts them.

@@ -1,0 +1,1 @@
+//! The outbox loop: fold due notices, send due messages, back off, give up loudly.

@@ -1,0 +1,1 @@
+//! `metrics_listen`: health, readiness, metrics; nothing that changes anything.

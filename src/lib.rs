@@ -1,0 +1,27 @@
+//! `driftd` watches MCP servers for drift: it scans what an inventory names, compares each snapshot with the baseline
+//! that was accepted for it, and tells people what changed, whom it hurts and what to do.
+//!
+//! Modules in reading order; `docs/ARCHITECTURE.md` has the picture and the reasons.
+
+pub mod backoff;
+pub mod cli;
+pub mod clock;
+pub mod config;
+pub mod control;
+pub mod daemon;
+pub mod deliver;
+pub mod demo;
+pub mod http;
+pub mod judge;
+pub mod logging;
+pub mod metrics;
+pub mod model;
+pub mod net;
+pub mod probe;
+pub mod receiver;
+pub mod scan;
+pub mod secret;
+pub mod signals;
+pub mod store;
+pub mod supervise;
+pub mod watch;

@@ -1,0 +1,3 @@
+//! The `driftd` program.
+
+fn main() {}

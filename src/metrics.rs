@@ -1,0 +1,1 @@
+//! Every metric, with its help text.

@@ -1,0 +1,23 @@
+//! The nouns. They name no other module; everything else names them.
+
+pub mod alert;
+pub mod baseline;
+pub mod confirm;
+pub mod digest;
+pub mod drift;
+pub mod facet;
+pub mod incident;
+pub mod inventory;
+pub mod json;
+pub mod judgment;
+pub mod ledger;
+pub mod memory;
+pub mod notice;
+pub mod observation;
+pub mod pointer;
+pub mod receiver;
+pub mod rule;
+pub mod secret;
+pub mod settlement;
+pub mod snapshot;
+pub mod target;

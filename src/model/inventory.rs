@@ -1,0 +1,82 @@
+//! An inventory entry: everything that configuration says of a target.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use ipnet::IpNet;
+use url::Url;
+
+use super::secret::{SecretRef, TextOrSecret};
+use super::target::{BaselineMode, Kind, TargetId, TargetSummary};
+
+/// A target as configured, defaults applied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// It is the target.
+    pub id: TargetId,
+    /// The protocol.
+    pub kind: Kind,
+    /// The endpoint; `http` or `https`, with a host, without user information or fragment.
+    pub url: Url,
+    /// When it is scanned.
+    pub cadence: Cadence,
+    /// Limit of one request.
+    pub timeout: Duration,
+    /// Limit of one scan.
+    pub scan_timeout: Duration,
+    /// Our credential.
+    pub auth: Option<Auth>,
+    /// Labels, for routes and people.
+    pub labels: BTreeMap<String, String>,
+    /// Extra headers on every request to the origin written.
+    pub headers: Vec<(String, TextOrSecret)>,
+    /// Known, not scanned.
+    pub paused: bool,
+    /// Whether the stranger's face is watched too when there is a credential.
+    pub anonymous: bool,
+    /// Whether sessions are ended by DELETE (from 2025-06-18 on; `real-servers` trap 1).
+    pub end_session: bool,
+    /// How it gets its baseline.
+    pub baseline: BaselineMode,
+    /// Special ranges opened for what this target's peer names.
+    pub egress_allow: Vec<IpNet>,
+}
+
+impl Target {
+    /// What people see of it.
+    #[must_use]
+    pub fn summary(&self) -> TargetSummary {
+        TargetSummary { id: self.id.clone(), kind: self.kind, url: self.url.to_string(), labels: self.labels.clone() }
+    }
+}
+
+/// When a target is scanned: `every` or `schedule`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cadence {
+    /// So long after one another.
+    Every(Duration),
+    /// At these instants.
+    Cron {
+        /// Five or six fields.
+        expression: String,
+        /// An IANA zone, as `Europe/Madrid`.
+        timezone: String,
+    },
+}
+
+/// What we present.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Auth {
+    /// A static bearer token (RFC 6750).
+    Bearer(SecretRef),
+}
+
+impl Auth {
+    /// The credential's name for people: of its reference, never its value.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self {
+            Self::Bearer(secret) => secret.to_string(),
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! What the core must know of a target's past: loaded by the store in one go before a scan is settled.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::baseline::{Approval, BaselineFacet};
+use super::digest::Digest;
+use super::drift::DriftRow;
+use super::facet::FacetName;
+use super::incident::{Incident, IncidentId};
+use super::notice::Told;
+use super::observation::{AddressClass, Outcome};
+
+/// A target's past.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Memory {
+    /// Baseline per facet.
+    pub baseline: BTreeMap<FacetName, BaselineFacet>,
+    /// For each facet, the last values a person accepted, when they are not the baseline's.
+    pub person: BTreeMap<FacetName, BaselineFacet>,
+    /// Living approvals.
+    pub approvals: Vec<Approval>,
+    /// Drifts that have not ended.
+    pub drifts: Vec<DriftRow>,
+    /// Incidents that have not ended: at most one of drift and one of sight.
+    pub incidents: Vec<Incident>,
+    /// What is remembered of each facet.
+    pub facets: BTreeMap<FacetName, FacetMemory>,
+    /// What is remembered of the target's scans.
+    pub scans: ScanMemory,
+    /// Where the ledger stands.
+    pub ledger: LedgerHead,
+    /// Ids of all incidents there ever were, so that a new one is new.
+    pub incident_ids: Arc<BTreeSet<IncidentId>>,
+    /// What receivers were told of the incidents above.
+    pub told: Vec<Told>,
+}
+
+/// The newest entry of the ledger; number 0 and 64 zeros while there is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LedgerHead {
+    /// Its number.
+    pub no: u64,
+    /// Its hash.
+    pub hash: Digest,
+}
+
+impl Default for LedgerHead {
+    fn default() -> Self {
+        Self { no: 0, hash: Digest::ZERO }
+    }
+}
+
+/// What is remembered of one facet.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FacetMemory {
+    /// The value's digest at the last sight; `None` in it means absent.
+    pub last: Option<Option<Digest>>,
+    /// Last time it was seen or absent.
+    pub last_seen: Option<Timestamp>,
+    /// Since when it has been unseen.
+    pub unseen_since: Option<Timestamp>,
+    /// Runs of one value, oldest first, those that ended within 6 h: for A B A B.
+    pub runs: Vec<ValueRun>,
+    /// Numbers of the scans (see [`ScanMemory::seq`]) among the last 20 in which the order differed.
+    pub order_differed: Vec<u64>,
+    /// While it waits to join the baseline: what is seen alike, how often, since when.
+    pub joining: Option<Joining>,
+    /// In `approve`, or held up: it waits for a person.
+    pub awaiting_approval: bool,
+    /// Since when variants have taken turns.
+    pub mixed_since: Option<Timestamp>,
+}
+
+/// A stretch of scans with one value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ValueRun {
+    /// The value's digest; `None` for absent.
+    pub digest: Option<Digest>,
+    /// First scan.
+    pub from: Timestamp,
+    /// Last scan.
+    pub to: Timestamp,
+    /// Scans.
+    pub scans: u32,
+}
+
+/// A facet on its way into the baseline.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Joining {
+    /// The value's digest; `None` for absent.
+    pub digest: Option<Digest>,
+    /// Complete scans that showed it, in a row.
+    pub sightings: u32,
+    /// First of them.
+    pub since: Timestamp,
+}
+
+/// What is remembered of a target's scans.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScanMemory {
+    /// Number of the last scan; the first is 1.
+    pub seq: u64,
+    /// When it ended.
+    pub last_at: Option<Timestamp>,
+    /// How it ended.
+    pub outcome: Option<Outcome>,
+    /// Last scan that was complete.
+    pub last_ok: Option<Timestamp>,
+    /// Last time lists were read a second time over a fresh connection.
+    pub last_fresh: Option<Timestamp>,
+    /// The address class at the baseline.
+    pub address_class: Option<AddressClass>,
+    /// The date of the baseline's conversation: asked with first.
+    pub date: Option<String>,
+    /// Not before this instant (`Retry-After`).
+    pub not_before: Option<Timestamp>,
+}

@@ -1,0 +1,285 @@
+//! What one scan brought home, before anything is judged: the probe's only result.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::facet::{FacetName, UnseenReason};
+use super::json::Json;
+
+/// One pass over one target.
+#[derive(Clone, Debug)]
+pub struct Observation {
+    /// When it began.
+    pub at: Timestamp,
+    /// How long it took.
+    pub duration: Duration,
+    /// HTTP requests sent.
+    pub requests: u32,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What was wrong with the scan itself, each with its rule: nothing of it is drift.
+    pub sights: Vec<SightFact>,
+    /// What was found out about MCP.
+    pub mcp: Detection,
+    /// Each watched facet of each face.
+    pub facets: BTreeMap<FacetName, RawFacet>,
+    /// Facets that are not watched, and why (a list behind a 401 without a credential; a face switched off).
+    pub unwatched: BTreeMap<FacetName, String>,
+    /// How the target was asked.
+    pub asked: Asked,
+    /// Checks that the conversation itself decided (statuses, framing), as (rule, case, evidence).
+    pub remarks: Vec<Remark>,
+    /// `Retry-After` or its like: not before this instant.
+    pub not_before: Option<Timestamp>,
+    /// Class of the address that answered, for the guard's memory.
+    pub address_class: Option<AddressClass>,
+}
+
+/// How a scan ended: the label of `driftd_scans_total`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Every watched facet was seen or absent.
+    Ok,
+    /// Some watched facet was unseen.
+    Partial,
+    /// Refused without a challenge.
+    Blocked,
+    /// 429.
+    RateLimited,
+    /// No HTTP answer, or 5xx.
+    Unreachable,
+    /// Our credential was refused.
+    CredentialRejected,
+    /// Not started: paused, or stopped while waiting.
+    Skipped,
+    /// Anything else without a verdict: no MCP where we asked for it, a fault of ours.
+    Error,
+}
+
+impl Outcome {
+    /// All outcomes.
+    pub const ALL: [Self; 8] = [
+        Self::Ok,
+        Self::Partial,
+        Self::Blocked,
+        Self::RateLimited,
+        Self::Unreachable,
+        Self::CredentialRejected,
+        Self::Skipped,
+        Self::Error,
+    ];
+
+    /// The label.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Partial => "partial",
+            Self::Blocked => "blocked",
+            Self::RateLimited => "rate_limited",
+            Self::Unreachable => "unreachable",
+            Self::CredentialRejected => "credential_rejected",
+            Self::Skipped => "skipped",
+            Self::Error => "error",
+        }
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// One thing that kept us from seeing. Its key is (target, `scan`, `place`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SightFact {
+    /// A rule of section 1, as `scan.unreachable`.
+    pub rule: &'static str,
+    /// Its case, or `-`.
+    pub case: &'static str,
+    /// The whole endpoint, or one facet.
+    pub place: SightPlace,
+    /// In our words: status, limit, what failed; no text of the peer.
+    pub detail: String,
+}
+
+/// Where sight was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SightPlace {
+    /// `/endpoint`: nothing more was asked of it.
+    Endpoint,
+    /// `/FACET`.
+    Facet(FacetName),
+}
+
+/// A facet as read, before it is canonical.
+#[derive(Clone, Debug)]
+pub enum RawFacet {
+    /// One or two complete reads.
+    Seen(Vec<RawRead>),
+    /// The peer said that it has none.
+    Absent {
+        /// What kind of no.
+        note: Option<String>,
+    },
+    /// Not found out.
+    Unseen(UnseenReason),
+}
+
+/// One complete read.
+#[derive(Clone, Debug, Default)]
+pub struct RawRead {
+    /// The result objects, one a page, in order.
+    pub pages: Vec<Json>,
+    /// What RFC 8259 leaves open and a page used, in our words.
+    pub ambiguities: Vec<String>,
+    /// The read went over a connection and session of its own.
+    pub fresh: bool,
+}
+
+/// A finding of the conversation itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remark {
+    /// The rule.
+    pub rule: &'static str,
+    /// Its case, or `-`.
+    pub case: &'static str,
+    /// In our words.
+    pub evidence: String,
+}
+
+/// Three states of detection with their evidence, or unseen (design, section 3).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Detection {
+    /// The state.
+    pub state: DetectionState,
+    /// Transport, when it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transport: Option<Transport>,
+    /// Era, when it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub era: Option<Era>,
+    /// The date that was spoken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Dates that the server named.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub supported: Vec<String>,
+    /// What says so, in our words.
+    pub evidence: Vec<String>,
+}
+
+/// How sure we are that a protocol is spoken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DetectionState {
+    /// It answered, and not in this protocol.
+    NotDetected,
+    /// Signs, no proof.
+    Indicated,
+    /// A valid handshake of a known date.
+    Confirmed,
+    /// Nothing answered.
+    Unseen,
+}
+
+/// How MCP is carried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Transport {
+    /// Streamable HTTP.
+    StreamableHttp,
+}
+
+impl Transport {
+    /// The word in documents.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::StreamableHttp => "streamable_http",
+        }
+    }
+}
+
+/// With `initialize` or without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Era {
+    /// 2026-07-28: every request stands alone.
+    Stateless,
+    /// Until 2025-11-25: `initialize`.
+    Session,
+}
+
+impl Era {
+    /// The word in documents.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Stateless => "stateless",
+            Self::Session => "session",
+        }
+    }
+}
+
+/// How a target was asked, kept beside its baseline: what changes here is our doing, not the server's.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asked {
+    /// The protocol date that the conversation used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub date: Option<String>,
+    /// Dates offered, in order.
+    pub offered: Vec<String>,
+    /// Names of the extra headers sent.
+    pub headers: Vec<String>,
+    /// `passive`.
+    pub tier: String,
+    /// The credential's name (of its reference, never its value), for the `@auth` face.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credential: Option<String>,
+}
+
+/// What kind of address it is (RFC 6890 and its kin).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AddressClass {
+    /// Globally reachable.
+    Public,
+    /// RFC 1918, unique local, shared (RFC 6598).
+    Private,
+    /// `127.0.0.0/8`, `::1`.
+    Loopback,
+    /// `169.254.0.0/16`, `fe80::/10`.
+    LinkLocal,
+    /// A cloud's metadata service.
+    Metadata,
+    /// Multicast and broadcast.
+    Multicast,
+    /// `0.0.0.0/8`, `::`.
+    Unspecified,
+    /// Documentation, benchmarking, reserved, obsolete transition space.
+    Reserved,
+}
+
+impl AddressClass {
+    /// The word in documents.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Public => "public",
+            Self::Private => "private",
+            Self::Loopback => "loopback",
+            Self::LinkLocal => "link_local",
+            Self::Metadata => "metadata",
+            Self::Multicast => "multicast",
+            Self::Unspecified => "unspecified",
+            Self::Reserved => "reserved",
+        }
+    }
+}

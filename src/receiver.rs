@@ -1,0 +1,1 @@
+//! Receivers: a message in, a delivery or its error out.

@@ -1,0 +1,1 @@
+//! One target once: probe, judge, settle, commit.

@@ -1,0 +1,1 @@
+//! Reads secrets at each use, and takes their values out of what arrives.

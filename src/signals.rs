@@ -1,0 +1,1 @@
+//! Stop as a future; a silent one for tests.

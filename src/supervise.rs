@@ -1,0 +1,1 @@
+//! The tasks: names, first failure stops all, ordered stop.
