@@ -1,0 +1,1 @@
+//! Puts the pure steps together: what one scan, decision or tick changes.
