@@ -1,1 +1,244 @@
-//! The command line: arguments, human and JSON output, exit codes.
+//! The command line: arguments here, one file a verb below; exit codes as the design has them.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::model::rule::Severity;
+
+/// `driftd` watches MCP servers for drift and tells people what changed.
+#[derive(Debug, Parser)]
+#[command(name = "driftd", version, about, max_term_width = 100, arg_required_else_help = true)]
+pub struct Cli {
+    /// Configuration file [default: `./config/driftd.yaml`, else `/etc/driftd/driftd.yaml`]
+    #[arg(long, global = true, env = "DRIFTD_CONFIG", value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// How answers are written
+    #[arg(long, global = true, value_enum, default_value_t = Output::Human)]
+    pub output: Output,
+    /// What is logged to standard error, as `info` or `driftd::probe=debug`
+    #[arg(long, global = true, env = "DRIFTD_LOG", default_value = "info", value_name = "FILTER")]
+    pub log: String,
+    /// Log lines as JSON
+    #[arg(long, global = true)]
+    pub log_json: bool,
+    /// What to do
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+/// How answers are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// For people.
+    Human,
+    /// For programs: documents with stable names.
+    Json,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Run the daemon
+    Run,
+    /// A sample server that drifts, the daemon and its alerts, in one process: nothing to set up
+    Demo(DemoArgs),
+    /// Scan one target once; needs no store, writes none
+    Scan(ScanArgs),
+    /// Compare two saved snapshots, or two bare `tools/list` results
+    Diff(DiffArgs),
+    /// The targets and what is known of them
+    Targets(TargetsArgs),
+    /// What has drifted, and decisions about it
+    Drift(DriftArgs),
+    /// What targets are held to
+    Baseline(BaselineArgs),
+    /// Messages and whether they arrived
+    Alerts(AlertsArgs),
+    /// What happened, newest first
+    History(HistoryArgs),
+    /// The configuration
+    #[command(subcommand)]
+    Config(ConfigVerb),
+    /// All rules
+    Rules,
+    /// One rule, by its id or an alias
+    Explain {
+        /// As `tool.removed`
+        rule: String,
+    },
+}
+
+/// Arguments of `demo`.
+#[derive(Debug, Args)]
+pub struct DemoArgs {
+    /// Stop after the first alert instead of waiting for a decision
+    #[arg(long)]
+    pub once: bool,
+}
+
+/// Arguments of `scan`.
+#[derive(Debug, Args)]
+pub struct ScanArgs {
+    /// A target's id in the inventory, or a URL
+    pub target: String,
+    /// Write the snapshot document to a file
+    #[arg(long, value_name = "FILE")]
+    pub save: Option<PathBuf>,
+    /// Let the peer name addresses in this range too, as 10.0.0.0/8
+    #[arg(long, value_name = "CIDR")]
+    pub allow_address: Vec<ipnet::IpNet>,
+    /// Exit 1 on a finding this bad
+    #[arg(long, value_name = "SEVERITY", default_value = "high")]
+    pub fail_on: Severity,
+}
+
+/// Arguments of `diff`.
+#[derive(Debug, Args)]
+pub struct DiffArgs {
+    /// The older document
+    pub old: PathBuf,
+    /// The newer document
+    pub new: PathBuf,
+    /// Exit 1 on drift this bad
+    #[arg(long, value_name = "SEVERITY", default_value = "high")]
+    pub fail_on: Severity,
+}
+
+/// Arguments of `targets`.
+#[derive(Debug, Args)]
+pub struct TargetsArgs {
+    /// Nothing: list them
+    #[command(subcommand)]
+    pub verb: Option<TargetsVerb>,
+}
+
+/// What to do with targets.
+#[derive(Debug, Subcommand)]
+pub enum TargetsVerb {
+    /// All that is known of one
+    Show {
+        /// The target
+        id: String,
+    },
+    /// Have the daemon scan it now
+    Scan {
+        /// The target
+        id: String,
+    },
+}
+
+/// Arguments of `drift`.
+#[derive(Debug, Args)]
+pub struct DriftArgs {
+    /// Nothing: list what is open
+    #[command(subcommand)]
+    pub verb: Option<DriftVerb>,
+}
+
+/// What to do with drift.
+#[derive(Debug, Subcommand)]
+pub enum DriftVerb {
+    /// An incident, one of its revisions, or one drift
+    Show {
+        /// `4F7K2`, `4F7K2.1`, or a fingerprint
+        reference: String,
+    },
+    /// Accept it: the baseline is what the revision shows
+    Accept(DecisionArgs),
+    /// It stands and is not trusted
+    Reject(DecisionArgs),
+    /// Somebody is on it
+    Ack(DecisionArgs),
+}
+
+/// A decision, bound to what was read.
+#[derive(Debug, Args)]
+pub struct DecisionArgs {
+    /// `4F7K2.1`, or a fingerprint
+    pub reference: String,
+    /// Leave these units out
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    pub except: Vec<u32>,
+    /// Why; accept and reject require it
+    #[arg(long)]
+    pub reason: Option<String>,
+    /// A reference into your tracker
+    #[arg(long)]
+    pub ticket: Option<String>,
+    /// When it ends by itself: a date, as 2026-12-07, or an instant
+    #[arg(long, value_name = "WHEN")]
+    pub until: Option<String>,
+}
+
+/// Arguments of `baseline`.
+#[derive(Debug, Args)]
+pub struct BaselineArgs {
+    /// What to do with them
+    #[command(subcommand)]
+    pub verb: BaselineVerb,
+}
+
+/// What to do with baselines.
+#[derive(Debug, Subcommand)]
+pub enum BaselineVerb {
+    /// What a target is held to
+    Show {
+        /// The target
+        id: String,
+    },
+    /// Hold a target to a snapshot
+    Accept {
+        /// `TARGET@DIGEST`, eight hexadecimal digits or more; on a terminal `TARGET` shows and asks
+        reference: String,
+        /// Hold it to this beside what it is held to
+        #[arg(long)]
+        beside: bool,
+        /// Why
+        #[arg(long)]
+        reason: String,
+        /// A reference into your tracker
+        #[arg(long)]
+        ticket: Option<String>,
+    },
+}
+
+/// Arguments of `alerts`.
+#[derive(Debug, Args)]
+pub struct AlertsArgs {
+    /// Nothing: list them
+    #[command(subcommand)]
+    pub verb: Option<AlertsVerb>,
+}
+
+/// What to do with messages.
+#[derive(Debug, Subcommand)]
+pub enum AlertsVerb {
+    /// One message in full
+    Show {
+        /// Its id
+        id: String,
+    },
+    /// Send given-up messages again, under their first ids
+    Retry {
+        /// One message; without it all that were given up
+        id: Option<String>,
+    },
+}
+
+/// Arguments of `history`.
+#[derive(Debug, Args)]
+pub struct HistoryArgs {
+    /// Of one target
+    pub target: Option<String>,
+    /// How many lines
+    #[arg(long, default_value_t = 50)]
+    pub limit: u32,
+}
+
+/// What to do with the configuration.
+#[derive(Debug, Subcommand)]
+pub enum ConfigVerb {
+    /// Read both files and tell every mistake
+    Check,
+}

@@ -1,1 +1,178 @@
-//! The control socket: HTTP on a Unix socket, for decisions and questions.
+//! The control socket: HTTP on a Unix socket. Access to it is the right to decide; the kernel names the person.
+//!
+//! One route, `POST /v1`, takes an [`operations::Request`](crate::operations::Request) and answers with an
+//! [`operations::Answer`](crate::operations::Answer), or with [`Refused`] under a 4xx or 5xx.
+
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use axum::extract::connect_info::Connected;
+use axum::extract::{ConnectInfo, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::post;
+use axum::serve::IncomingStream;
+use axum::{Json, Router};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper_util::rt::TokioIo;
+use tokio::net::unix::UCred;
+use tokio::net::{UnixListener, UnixStream};
+
+use crate::operations::{Answer, Office, Refused, Request};
+
+/// Answers of the daemon are at most this long.
+const MAX_ANSWER: usize = 256 << 20;
+
+/// A bound control socket; the file is removed when it is dropped.
+#[derive(Debug)]
+pub struct Control {
+    listener: Option<UnixListener>,
+    path: PathBuf,
+}
+
+impl Control {
+    /// Binds `path` with mode 0660. A socket that a dead daemon left is replaced; the store's lock has already shown
+    /// that no other daemon runs.
+    ///
+    /// # Errors
+    /// When the path is taken by something that is no socket, or cannot be bound.
+    pub fn bind(path: &Path) -> io::Result<Self> {
+        use std::os::unix::fs::FileTypeExt as _;
+        match std::fs::symlink_metadata(path) {
+            Ok(found) if found.file_type().is_socket() => std::fs::remove_file(path)?,
+            Ok(_) => {
+                return Err(io::Error::new(io::ErrorKind::AlreadyExists, "something that is no socket stands there"));
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        let listener = UnixListener::bind(path)?;
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o660))?;
+        Ok(Self { listener: Some(listener), path: path.to_owned() })
+    }
+
+    /// Answers until `stop` completes; requests under way are answered first.
+    ///
+    /// # Errors
+    /// When accepting fails for good.
+    pub async fn serve(mut self, office: Arc<Office>, stop: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
+        let Some(listener) = self.listener.take() else { return Ok(()) };
+        let router = Router::new().route("/v1", post(answer)).with_state(office);
+        let service = router.into_make_service_with_connect_info::<Peer>();
+        axum::serve(listener, service).with_graceful_shutdown(stop).await
+    }
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        // Nothing more can be done when this fails; the next start replaces the file.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// Who is at the other end of the socket.
+#[derive(Clone, Debug)]
+struct Peer(Option<UCred>);
+
+impl Connected<IncomingStream<'_, UnixListener>> for Peer {
+    fn connect_info(stream: IncomingStream<'_, UnixListener>) -> Self {
+        Self(stream.io().peer_cred().ok())
+    }
+}
+
+/// `person:NAME` of a user id; the number where it has no name.
+pub fn person(uid: u32) -> String {
+    let user = nix::unistd::User::from_uid(nix::unistd::Uid::from_raw(uid)).ok().flatten();
+    user.map_or_else(|| format!("person:uid-{uid}"), |user| format!("person:{}", user.name))
+}
+
+async fn answer(
+    State(office): State<Arc<Office>>,
+    ConnectInfo(Peer(peer)): ConnectInfo<Peer>,
+    Json(request): Json<Request>,
+) -> Response {
+    let Some(peer) = peer else {
+        let refused = Refused::Usage("the socket does not say who asks".to_owned());
+        return (StatusCode::FORBIDDEN, Json(refused)).into_response();
+    };
+    match office.answer(request, &person(peer.uid())).await {
+        Ok(answer) => Json(answer).into_response(),
+        Err(refused) => (status(&refused), Json(refused)).into_response(),
+    }
+}
+
+const fn status(refused: &Refused) -> StatusCode {
+    match refused {
+        Refused::NotFound(_) => StatusCode::NOT_FOUND,
+        Refused::Usage(_) => StatusCode::BAD_REQUEST,
+        Refused::Conflict(_) => StatusCode::CONFLICT,
+        Refused::Store(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        Refused::NeedsDaemon(_) => StatusCode::SERVICE_UNAVAILABLE,
+    }
+}
+
+/// Why the daemon could not be asked.
+#[derive(Debug, thiserror::Error)]
+pub enum AskError {
+    /// Nothing listens there.
+    #[error("no daemon listens on {0}")]
+    NoDaemon(PathBuf),
+    /// It is there, and we may not.
+    #[error("no right to use {0}: join the group that owns it, or ask as its user")]
+    Forbidden(PathBuf),
+    /// The conversation broke.
+    #[error("the daemon on {path} broke off: {why}")]
+    Broken {
+        /// The socket.
+        path: PathBuf,
+        /// What happened.
+        why: String,
+    },
+}
+
+/// Asks the daemon that listens on `path`.
+///
+/// # Errors
+/// When it cannot be asked; what it refuses is the inner result.
+pub async fn ask(path: &Path, request: &Request) -> Result<Result<Answer, Refused>, AskError> {
+    let stream = UnixStream::connect(path).await.map_err(|error| match error.kind() {
+        io::ErrorKind::PermissionDenied => AskError::Forbidden(path.to_owned()),
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => AskError::NoDaemon(path.to_owned()),
+        _ => AskError::Broken { path: path.to_owned(), why: error.to_string() },
+    })?;
+    let broken = |why: String| AskError::Broken { path: path.to_owned(), why };
+    let (mut sender, connection) =
+        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(|error| broken(error.to_string()))?;
+    let body = serde_json::to_vec(request).map_err(|error| broken(error.to_string()))?;
+    let post = http::Request::post("/v1")
+        .header(http::header::HOST, "driftd")
+        .header(http::header::CONTENT_TYPE, "application/json")
+        .body(Full::new(bytes::Bytes::from(body)))
+        .map_err(|error| broken(error.to_string()))?;
+    let exchange = async {
+        let response = sender.send_request(post).await.map_err(|error| broken(error.to_string()))?;
+        let success = response.status().is_success();
+        let body = Limited::new(response.into_body(), MAX_ANSWER).collect().await;
+        let body = body.map_err(|error| broken(error.to_string()))?.to_bytes();
+        let read = if success {
+            serde_json::from_slice(&body).map(Ok)
+        } else {
+            serde_json::from_slice(&body).map(Err)
+        };
+        read.map_err(|error| broken(format!("its answer is not one of this version's: {error}")))
+    };
+    let mut exchange = std::pin::pin!(exchange);
+    let mut connection = std::pin::pin!(connection);
+    // The connection moves the bytes; it may end before the answer is read to its end, never the other way round.
+    loop {
+        tokio::select! {
+            answer = &mut exchange => return answer,
+            ended = &mut connection => {
+                ended.map_err(|error| broken(error.to_string()))?;
+                return exchange.await;
+            }
+        }
+    }
+}

@@ -1,1 +1,135 @@
-//! `metrics_listen`: health, readiness, metrics; nothing that changes anything.
+//! `metrics_listen`: `/metrics`, `/-/healthy`, `/-/ready`; open, and nothing that changes anything.
+//!
+//! Requests whose `Host` is neither an address we listen on nor localhost are refused (DNS rebinding).
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+use crate::metrics::{Metrics, TargetGauges};
+
+/// What the listener shows.
+#[derive(Clone)]
+pub struct Shown {
+    /// The counters.
+    pub metrics: Arc<Metrics>,
+    /// What describes targets, gathered at each scrape.
+    pub gauges: Arc<dyn GaugeSource>,
+    /// Whether the daemon is ready, and why not.
+    pub ready: watch::Receiver<Readiness>,
+}
+
+impl std::fmt::Debug for Shown {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shown").finish_non_exhaustive()
+    }
+}
+
+/// Gathers what describes targets.
+pub trait GaugeSource: Send + Sync {
+    /// The gauges of this moment; `None` when the store cannot be read.
+    fn gather(&self) -> std::pin::Pin<Box<dyn Future<Output = Option<TargetGauges>> + Send + '_>>;
+}
+
+/// Whether the daemon is ready to be relied on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Readiness {
+    /// Still starting.
+    Starting,
+    /// Ready.
+    Ready,
+    /// Not ready, and why.
+    Failing(String),
+}
+
+/// Serves until `stop` completes.
+///
+/// # Errors
+/// When accepting fails for good.
+pub async fn serve(
+    listener: TcpListener,
+    shown: Shown,
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> std::io::Result<()> {
+    let address = listener.local_addr()?;
+    let router = Router::new()
+        .route("/metrics", get(metrics))
+        .route("/-/healthy", get(async || "ok\n"))
+        .route("/-/ready", get(ready))
+        .with_state(shown)
+        .layer(from_fn_with_state(address, only_our_host));
+    axum::serve(listener, router).with_graceful_shutdown(stop).await
+}
+
+async fn metrics(State(shown): State<Shown>) -> Response {
+    let gauges = shown.gauges.gather().await.unwrap_or_else(|| {
+        shown.metrics.store_errors.with_label_values(&["gauges"]).inc();
+        TargetGauges::default()
+    });
+    match shown.metrics.exposition(gauges) {
+        Ok(text) => ([(header::CONTENT_TYPE, prometheus::TEXT_FORMAT)], text).into_response(),
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")).into_response(),
+    }
+}
+
+async fn ready(State(shown): State<Shown>) -> Response {
+    let readiness = shown.ready.borrow().clone();
+    match readiness {
+        Readiness::Ready => "ready\n".into_response(),
+        Readiness::Starting => (StatusCode::SERVICE_UNAVAILABLE, "starting\n".to_owned()).into_response(),
+        Readiness::Failing(why) => (StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")).into_response(),
+    }
+}
+
+async fn only_our_host(State(address): State<SocketAddr>, request: Request, next: Next) -> Response {
+    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
+    if host.is_none_or(|host| is_ours(host, address)) {
+        next.run(request).await
+    } else {
+        (StatusCode::MISDIRECTED_REQUEST, "this Host is not served here\n").into_response()
+    }
+}
+
+/// Whether `host` (with or without a port) is an address we listen on, or localhost. A listener on all addresses is
+/// asked by any literal address.
+fn is_ours(host: &str, address: SocketAddr) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) && !name.ends_with(':') => name,
+        Some(_) | None => host,
+    };
+    let literal: Option<IpAddr> = name.trim_start_matches('[').trim_end_matches(']').parse().ok();
+    name.eq_ignore_ascii_case("localhost")
+        || literal.is_some_and(|literal| address.ip().is_unspecified() || literal == address.ip())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_foreign_host_is_not_ours() {
+        let local: SocketAddr = "127.0.0.1:7439".parse().unwrap();
+        let everywhere: SocketAddr = "[::]:7439".parse().unwrap();
+        for (host, address, ours) in [
+            ("127.0.0.1:7439", local, true),
+            ("localhost", local, true),
+            ("LOCALHOST:1", local, true),
+            ("evil.example:7439", local, false),
+            ("10.0.0.1:7439", local, false),
+            ("10.0.0.1:7439", everywhere, true),
+            ("[::1]:7439", everywhere, true),
+            ("[::1]", everywhere, true),
+            ("127.0.0.1.evil.example", everywhere, false),
+        ] {
+            assert_eq!(is_ours(host, address), ours, "{host} on {address}");
+        }
+    }
+}

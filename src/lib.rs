@@ -7,6 +7,7 @@ pub mod backoff;
 pub mod cli;
 pub mod clock;
 pub mod config;
+pub mod operations;
 pub mod control;
 pub mod daemon;
 pub mod deliver;

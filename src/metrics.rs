@@ -1,1 +1,173 @@
-//! Every metric, with its help text.
+//! Every metric, with its help text. What a process counts is registered once; what describes targets is gathered
+//! at scrape by [`TargetCollector`], so that no series outlives its target and none is stored.
+
+use prometheus::core::Collector;
+use prometheus::{
+    Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, Opts, Registry,
+    TextEncoder,
+};
+
+use crate::model::incident::EndReason;
+use crate::model::observation::Outcome;
+
+mod targets;
+
+pub use targets::{FacetSight, TargetCollector, TargetGauges, TargetRow};
+
+/// What the process counts.
+#[derive(Clone, Debug)]
+pub struct Metrics {
+    registry: Registry,
+    targets: TargetCollector,
+    /// Scans that ended, by outcome.
+    pub scans: IntCounterVec,
+    /// How long scans took, by kind of target.
+    pub scan_duration: HistogramVec,
+    /// When the last scan of any target ended.
+    pub scan_last_completed: Gauge,
+    /// How late scans start after their due time.
+    pub scan_queue_lag: Histogram,
+    /// Drifts confirmed, by rule.
+    pub drift_detected: IntCounterVec,
+    /// Confirmed drifts that ended, by rule and way.
+    pub alerts_closed: IntCounterVec,
+    /// Tries to deliver, by receiver and outcome.
+    pub notifications: IntCounterVec,
+    /// Tries that failed, by receiver and reason.
+    pub notifications_failed: IntCounterVec,
+    /// Messages not delivered yet, by receiver.
+    pub outbox_pending: GaugeVec,
+    /// Age of the oldest of them, by receiver.
+    pub outbox_oldest: GaugeVec,
+    /// Targets in the inventory.
+    pub inventory_targets: IntGauge,
+    /// Store operations that failed, by operation.
+    pub store_errors: IntCounterVec,
+    /// Size of the store's files.
+    pub store_size: Gauge,
+    /// Entries of the ledger.
+    pub ledger_entries: IntCounter,
+    /// Whether the ledger's chain verified at start.
+    pub ledger_verified: IntGauge,
+}
+
+/// Deliveries' outcomes: the label of `driftd_notifications_total`.
+pub const DELIVERY_OUTCOMES: [&str; 3] = ["sent", "failed", "given_up"];
+
+/// Store operations: the label of `driftd_store_errors_total`.
+pub const STORE_OPERATIONS: [&str; 5] = ["read", "commit", "flush", "outbox", "gauges"];
+
+impl Metrics {
+    /// Registers everything; series of closed label sets start at zero.
+    ///
+    /// # Errors
+    /// When two metrics have one name, which a test rules out.
+    pub fn new(receivers: &[String]) -> Result<Self, prometheus::Error> {
+        let registry = Registry::new();
+        let targets = TargetCollector::new()?;
+        registry.register(Box::new(targets.clone()))?;
+        registry.register(Box::new(prometheus::process_collector::ProcessCollector::for_self()))?;
+        let add = Registrar(&registry);
+        let build = add.gauges("build_info", "Constant 1, labeled by version and number of rules.", &["version", "rules"])?;
+        build.with_label_values(&[env!("CARGO_PKG_VERSION"), &crate::judge::rules::RULES.len().to_string()]).set(1.0);
+        let metrics = Self {
+            scans: add.counters("scans_total", "Scans that ended, by outcome.", &["outcome"])?,
+            scan_duration: add.histograms("scan_duration_seconds", "Duration of scans, by kind of target.", &["kind"])?,
+            scan_last_completed: add.gauge("scan_last_completed_timestamp_seconds", "When the last scan of any target ended.")?,
+            scan_queue_lag: add.histogram("scan_queue_lag_seconds", "Time from a scan's due instant to its start.")?,
+            drift_detected: add.counters("drift_detected_total", "Drifts confirmed, by rule.", &["rule"])?,
+            alerts_closed: add.counters("alerts_closed_total", "Confirmed drifts that ended, by rule and way.", &["rule", "as"])?,
+            notifications: add.counters("notifications_total", "Tries to deliver a message, by receiver and outcome.", &["receiver", "outcome"])?,
+            notifications_failed: add.counters("notifications_failed_total", "Failed tries to deliver, by receiver and reason.", &["receiver", "reason"])?,
+            outbox_pending: add.gauges("outbox_pending", "Messages not delivered yet, by receiver; given-up ones are not counted.", &["receiver"])?,
+            outbox_oldest: add.gauges("outbox_oldest_seconds", "Age of the oldest message not delivered yet, by receiver; 0 without one.", &["receiver"])?,
+            inventory_targets: add.int_gauge("inventory_targets", "Targets in the inventory.")?,
+            store_errors: add.counters("store_errors_total", "Store operations that failed, by operation.", &["op"])?,
+            store_size: add.gauge("store_size_bytes", "Size of the store's files.")?,
+            ledger_entries: add.counter("ledger_entries_total", "Entries of the ledger.")?,
+            ledger_verified: add.int_gauge("ledger_verified", "1 when the ledger's chain verified at start, else 0.")?,
+            registry,
+            targets,
+        };
+        metrics.start_at_zero(receivers);
+        Ok(metrics)
+    }
+
+    fn start_at_zero(&self, receivers: &[String]) {
+        for outcome in Outcome::ALL {
+            self.scans.with_label_values(&[outcome.as_str()]);
+        }
+        for op in STORE_OPERATIONS {
+            self.store_errors.with_label_values(&[op]);
+        }
+        for receiver in receivers {
+            for outcome in DELIVERY_OUTCOMES {
+                self.notifications.with_label_values(&[receiver.as_str(), outcome]);
+            }
+            self.outbox_pending.with_label_values(&[receiver.as_str()]).set(0.0);
+            self.outbox_oldest.with_label_values(&[receiver.as_str()]).set(0.0);
+        }
+    }
+
+    /// Counts a confirmed drift's end.
+    pub fn count_closed(&self, rule: &str, reason: EndReason) {
+        self.alerts_closed.with_label_values(&[rule, reason.as_str()]).inc();
+    }
+
+    /// The exposition in the Prometheus text format, with the per-target series of `gauges`.
+    ///
+    /// # Errors
+    /// When a family cannot be encoded, as one without series.
+    pub fn exposition(&self, gauges: TargetGauges) -> Result<String, prometheus::Error> {
+        self.targets.show(gauges);
+        TextEncoder::new().encode_to_string(&self.registry.gather())
+    }
+}
+
+/// Registers under the prefix `driftd_`.
+struct Registrar<'a>(&'a Registry);
+
+impl Registrar<'_> {
+    fn register<C: Collector + Clone + 'static>(&self, metric: C) -> Result<C, prometheus::Error> {
+        self.0.register(Box::new(metric.clone()))?;
+        Ok(metric)
+    }
+
+    fn counter(&self, name: &str, help: &str) -> Result<IntCounter, prometheus::Error> {
+        self.register(IntCounter::with_opts(options(name, help))?)
+    }
+
+    fn counters(&self, name: &str, help: &str, labels: &[&str]) -> Result<IntCounterVec, prometheus::Error> {
+        self.register(IntCounterVec::new(options(name, help), labels)?)
+    }
+
+    fn gauge(&self, name: &str, help: &str) -> Result<Gauge, prometheus::Error> {
+        self.register(Gauge::with_opts(options(name, help))?)
+    }
+
+    fn int_gauge(&self, name: &str, help: &str) -> Result<IntGauge, prometheus::Error> {
+        self.register(IntGauge::with_opts(options(name, help))?)
+    }
+
+    fn gauges(&self, name: &str, help: &str, labels: &[&str]) -> Result<GaugeVec, prometheus::Error> {
+        self.register(GaugeVec::new(options(name, help), labels)?)
+    }
+
+    fn histogram(&self, name: &str, help: &str) -> Result<Histogram, prometheus::Error> {
+        self.register(Histogram::with_opts(durations(name, help))?)
+    }
+
+    fn histograms(&self, name: &str, help: &str, labels: &[&str]) -> Result<HistogramVec, prometheus::Error> {
+        self.register(HistogramVec::new(durations(name, help), labels)?)
+    }
+}
+
+fn options(name: &str, help: &str) -> Opts {
+    Opts::new(name, help).namespace("driftd")
+}
+
+fn durations(name: &str, help: &str) -> HistogramOpts {
+    HistogramOpts::new(name, help)
+        .namespace("driftd")
+        .buckets(vec![0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0])
+}

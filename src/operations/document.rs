@@ -1,0 +1,269 @@
+//! The documents that answers are made of; their names are stable, additions are allowed.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::model::alert::Alert;
+use crate::model::digest::Digest;
+use crate::model::rule::Severity;
+use crate::model::snapshot::Coverage;
+
+/// A target in a list.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Target {
+    /// Its id.
+    pub id: String,
+    /// The protocol.
+    pub kind: String,
+    /// Its URL.
+    pub url: String,
+    /// The inventory's labels.
+    pub labels: BTreeMap<String, String>,
+    /// `active`, `paused` or `retired`.
+    pub state: String,
+    /// How the last scan ended.
+    pub outcome: Option<String>,
+    /// When it ended.
+    pub last_scan: Option<Timestamp>,
+    /// Last complete scan.
+    pub last_ok: Option<Timestamp>,
+    /// When the next is due; none without a daemon.
+    pub next_scan: Option<Timestamp>,
+    /// Facets in its baseline.
+    pub baseline_facets: u32,
+    /// Facets that wait for a person.
+    pub awaiting_approval: u32,
+    /// Incidents that stand.
+    pub incidents: Vec<String>,
+    /// The worst of them.
+    pub severity: Option<Severity>,
+}
+
+/// All that is known of a target.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TargetInFull {
+    /// As in a list.
+    #[serde(flatten)]
+    pub target: Target,
+    /// Digest of its newest snapshot.
+    pub digest: Option<Digest>,
+    /// What was found out about its protocol.
+    pub protocol: Option<String>,
+    /// Its facets.
+    pub facets: Vec<Facet>,
+}
+
+/// A facet of a target.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Facet {
+    /// Its name.
+    pub facet: String,
+    /// `seen`, `absent` or `unseen`.
+    pub state: String,
+    /// Why it is unseen, or what kind of absent.
+    pub reason: Option<String>,
+    /// Its value's digest.
+    pub digest: Option<Digest>,
+    /// Whether it is watched.
+    pub coverage: Option<Coverage>,
+    /// When it was last seen or absent.
+    pub last_seen: Option<Timestamp>,
+    /// `accepted`, `waiting` (for a person), `joining` or `none`.
+    pub baseline: String,
+}
+
+/// A scan that was asked for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Scanned {
+    /// The target.
+    pub target: String,
+    /// How it ended.
+    pub outcome: String,
+    /// Digest of its snapshot.
+    pub digest: Option<Digest>,
+    /// Drifts that are pending after it.
+    pub pending: u32,
+    /// Drifts that are open after it.
+    pub open: u32,
+    /// What was not seen, and why.
+    pub unseen: Vec<String>,
+    /// When a further scan is due early, to confirm something.
+    pub recheck: Option<Timestamp>,
+}
+
+/// An incident in a list.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Incident {
+    /// `4F7K2.1`; `pending` before there is an incident.
+    pub reference: String,
+    /// The target.
+    pub target: String,
+    /// `drift` or `sight`.
+    pub kind: String,
+    /// `pending`, `open`, `acked` or `rejected`.
+    pub state: String,
+    /// The worst that stands.
+    pub severity: Severity,
+    /// When it was opened, or first seen.
+    pub since: Timestamp,
+    /// What stands, one line each.
+    pub units: Vec<UnitLine>,
+}
+
+/// A unit in a list.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct UnitLine {
+    /// Its number; 0 before there is an incident.
+    pub n: u32,
+    /// Rule and case.
+    pub rule: String,
+    /// How bad.
+    pub severity: Severity,
+    /// What it is.
+    pub title: String,
+    /// Where it stands.
+    pub mark: String,
+    /// How many items it is about.
+    pub items: u32,
+}
+
+/// An incident in full: what its newest message says.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct IncidentInFull {
+    /// The alert of the revision.
+    pub alert: Alert,
+    /// Every change in full.
+    pub full_diff: String,
+    /// The newest revision, when an older one was asked for.
+    pub newest_revision: u32,
+}
+
+/// A decision that was taken.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Decided {
+    /// `accept`, `reject` or `ack`.
+    pub action: String,
+    /// The target.
+    pub target: String,
+    /// What was decided on, one line each.
+    pub places: Vec<String>,
+    /// Numbers of its ledger entries.
+    pub entries: Vec<u64>,
+    /// Who.
+    pub who: String,
+    /// The incident's state after it.
+    pub incident: Option<String>,
+}
+
+/// What a target is held to.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Baseline {
+    /// The target.
+    pub target: String,
+    /// Its accepted facets.
+    pub facets: Vec<BaselineFacet>,
+    /// Its living approvals.
+    pub approvals: Vec<Approval>,
+    /// Facets that wait for a person.
+    pub awaiting: Vec<String>,
+    /// Digest of the newest snapshot: what `baseline accept TARGET@DIGEST` would take.
+    pub newest: Option<Digest>,
+}
+
+/// An accepted facet.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct BaselineFacet {
+    /// Its name.
+    pub facet: String,
+    /// Its digest; none for *absent*.
+    pub digest: Option<Digest>,
+    /// How many values are accepted beside each other.
+    pub values: u32,
+    /// When.
+    pub at: Timestamp,
+    /// Who.
+    pub by: String,
+    /// Why.
+    pub reason: Option<String>,
+    /// A person has accepted it.
+    pub reviewed: bool,
+    /// Number of its ledger entry.
+    pub entry: u64,
+    /// The protocol date it was asked with.
+    pub date: Option<String>,
+}
+
+/// A living approval.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Approval {
+    /// The facet.
+    pub facet: String,
+    /// The place.
+    pub path: String,
+    /// When.
+    pub at: Timestamp,
+    /// Who.
+    pub by: String,
+    /// When it ends.
+    pub until: Option<Timestamp>,
+    /// Number of its ledger entry.
+    pub entry: u64,
+}
+
+/// A message in a list.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Message {
+    /// Its id.
+    pub id: String,
+    /// The receiver.
+    pub receiver: String,
+    /// `drift.opened` and its like.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// `4F7K2.1`
+    pub incident: String,
+    /// The target.
+    pub target: String,
+    /// What it says.
+    pub headline: String,
+    /// `pending`, `sent` or `dead`.
+    pub state: String,
+    /// Tries.
+    pub attempts: u32,
+    /// When it was folded.
+    pub at: Timestamp,
+    /// When the next try is due.
+    pub next_at: Option<Timestamp>,
+    /// When it arrived.
+    pub sent_at: Option<Timestamp>,
+    /// Why the last try failed.
+    pub error: Option<String>,
+}
+
+/// A message in full.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct MessageInFull {
+    /// As in a list.
+    pub message: Message,
+    /// What it says.
+    pub alert: Alert,
+}
+
+/// A line of the history.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct HistoryLine {
+    /// When.
+    pub at: Timestamp,
+    /// The target.
+    pub target: String,
+    /// What happened.
+    pub event: String,
+    /// Where.
+    pub place: Option<String>,
+    /// The incident.
+    pub incident: Option<String>,
+    /// One sentence.
+    pub text: String,
+}

@@ -1,0 +1,305 @@
+//! The questions.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use super::document::{
+    Approval, Baseline, BaselineFacet, Facet, HistoryLine, Incident, IncidentInFull, Message, MessageInFull, Target,
+    TargetInFull, UnitLine,
+};
+use super::reference::Reference;
+use super::{Answer, Office, Refused};
+use crate::model::drift::{DriftRow, DriftState};
+use crate::model::facet::{FacetName, FacetState};
+use crate::model::incident::{Incident as Row, IncidentKind};
+use crate::model::memory::Memory;
+use crate::model::notice;
+use crate::model::rule::Severity;
+use crate::model::target::TargetId;
+use crate::store::{DriftFilter, Found, MessageFilter, StoredSnapshot, TargetRow, TargetState};
+
+impl Office {
+    pub(super) async fn targets(&self) -> Result<Answer, Refused> {
+        let incidents = self.store.incidents(true).await?;
+        let mut all = Vec::new();
+        for row in self.store.targets().await? {
+            let memory = self.store.memory(&row.summary.id).await?;
+            all.push(self.target_document(&row, &memory, &incidents));
+        }
+        Ok(Answer::Targets(all))
+    }
+
+    pub(super) async fn target(&self, id: &str) -> Result<Answer, Refused> {
+        let id = self.known_target(id).await?;
+        let Some(row) = self.store.target(&id).await? else { return Err(no_target(id.as_str())) };
+        let memory = self.store.memory(&id).await?;
+        let incidents = self.store.incidents(true).await?;
+        let snapshot = self.store.latest_snapshot(&id).await?;
+        let facets = snapshot.as_ref().map(|snapshot| facets(snapshot, &memory)).unwrap_or_default();
+        let target = self.target_document(&row, &memory, &incidents);
+        Ok(Answer::Target(Box::new(TargetInFull {
+            target,
+            digest: snapshot.as_ref().map(|snapshot| snapshot.digest),
+            protocol: snapshot.as_ref().map(|snapshot| super::words::protocol(&snapshot.mcp)),
+            facets,
+        })))
+    }
+
+    fn target_document(&self, row: &TargetRow, memory: &Memory, incidents: &[Row]) -> Target {
+        let id = &row.summary.id;
+        let mine: Vec<&Row> = incidents.iter().filter(|incident| incident.owner == *id).collect();
+        let state = match row.state {
+            TargetState::Retired => "retired",
+            TargetState::Active if self.is_paused(id) => "paused",
+            TargetState::Active => "active",
+        };
+        Target {
+            id: id.to_string(),
+            kind: row.summary.kind.to_string(),
+            url: row.summary.url.clone(),
+            labels: row.summary.labels.clone(),
+            state: state.to_owned(),
+            outcome: row.outcome.map(|outcome| outcome.to_string()),
+            last_scan: row.last_scan,
+            last_ok: row.last_ok,
+            next_scan: self.next_scan(id),
+            baseline_facets: count(memory.baseline.len()),
+            awaiting_approval: count(memory.facets.values().filter(|facet| facet.awaiting_approval).count()),
+            incidents: mine.iter().map(|incident| format!("{}.{}", incident.id, incident.revision)).collect(),
+            severity: mine.iter().filter_map(|incident| standing_severity(incident)).max(),
+        }
+    }
+
+    pub(super) async fn drifts(&self) -> Result<Answer, Refused> {
+        let incidents = self.store.incidents(true).await?;
+        let mut all: Vec<Incident> = incidents.iter().map(incident_document).collect();
+        let rows = self.store.drifts(&DriftFilter { open: true, ..DriftFilter::default() }).await?;
+        let mut pending: BTreeMap<(TargetId, bool), Vec<DriftRow>> = BTreeMap::new();
+        for drift in rows.into_iter().filter(|drift| drift.row.incident.is_none()) {
+            let sight = drift.row.drift.facet == FacetName::stranger(crate::model::facet::Facet::Scan);
+            pending.entry((drift.target, sight)).or_default().push(drift.row);
+        }
+        all.extend(pending.into_iter().map(|((target, sight), rows)| pending_document(&target, sight, &rows)));
+        all.sort_by(|a, b| b.severity.cmp(&a.severity).then_with(|| a.since.cmp(&b.since)));
+        Ok(Answer::Drifts(all))
+    }
+
+    pub(super) async fn drift(&self, reference: &str) -> Result<Answer, Refused> {
+        let (id, revision) = match reference.parse()? {
+            Reference::Incident(id, revision) => (id, revision),
+            Reference::Fingerprint(prefix) => {
+                let drift = one(self.store.drift(&prefix).await?, "drift", reference)?;
+                let Some(id) = drift.row.incident else {
+                    return Err(Refused::NotFound(format!(
+                        "{reference} is {} and belongs to no incident yet; `driftd drift` lists it",
+                        drift.row.state.as_str()
+                    )));
+                };
+                (id, None)
+            }
+        };
+        let Some(incident) = self.store.incident(id).await? else {
+            return Err(Refused::NotFound(format!("no incident is called {id}; `driftd drift` lists those that stand")));
+        };
+        let revision = revision.unwrap_or(incident.revision);
+        let Some(body) = self.store.revision(id, revision, None).await? else {
+            let newest = incident.revision;
+            return Err(Refused::NotFound(format!("{id} has no revision {revision}; its newest is {newest}")));
+        };
+        Ok(Answer::Drift(Box::new(IncidentInFull {
+            alert: body.alert,
+            full_diff: body.full_diff,
+            newest_revision: incident.revision,
+        })))
+    }
+
+    pub(super) async fn baseline(&self, id: &str) -> Result<Answer, Refused> {
+        let id = self.known_target(id).await?;
+        let memory = self.store.memory(&id).await?;
+        let newest = self.store.latest_snapshot(&id).await?.map(|snapshot| snapshot.digest);
+        let facets = memory.baseline.values().map(|facet| BaselineFacet {
+            facet: facet.facet.to_string(),
+            digest: facet.digest,
+            values: count(facet.values.len()),
+            at: facet.at,
+            by: facet.by.clone(),
+            reason: facet.reason.clone(),
+            reviewed: facet.reviewed,
+            entry: facet.entry,
+            date: facet.asked.date.clone(),
+        });
+        let approvals = memory.approvals.iter().map(|approval| Approval {
+            facet: approval.facet.to_string(),
+            path: approval.path.to_string(),
+            at: approval.at,
+            by: approval.by.clone(),
+            until: approval.until,
+            entry: approval.entry,
+        });
+        let awaiting = memory.facets.iter().filter(|(_, facet)| facet.awaiting_approval).map(|(name, _)| name.to_string());
+        Ok(Answer::Baseline(Baseline {
+            target: id.to_string(),
+            facets: facets.collect(),
+            approvals: approvals.collect(),
+            awaiting: awaiting.collect(),
+            newest,
+        }))
+    }
+
+    pub(super) async fn alerts(&self) -> Result<Answer, Refused> {
+        let messages = self.store.messages(&MessageFilter { limit: 200, ..MessageFilter::default() }).await?;
+        Ok(Answer::Alerts(messages.iter().map(message_document).collect()))
+    }
+
+    pub(super) async fn alert(&self, id: &str) -> Result<Answer, Refused> {
+        let message = one(self.store.message(id).await?, "message", id)?;
+        let document = message_document(&message);
+        Ok(Answer::Alert(Box::new(MessageInFull { message: document, alert: message.body.alert })))
+    }
+
+    pub(super) async fn history(&self, target: Option<&str>, limit: u32) -> Result<Answer, Refused> {
+        let target = match target {
+            Some(id) => Some(self.known_target(id).await?),
+            None => None,
+        };
+        let rows = self.store.history(target.as_ref(), limit).await?;
+        let lines = rows.into_iter().map(|row| HistoryLine {
+            at: row.line.at,
+            target: row.target.to_string(),
+            event: row.line.event,
+            place: row.line.place.map(|(facet, path)| format!("{facet}{path}")),
+            incident: row.line.incident.map(|incident| incident.to_string()),
+            text: row.line.text,
+        });
+        Ok(Answer::History(lines.collect()))
+    }
+
+    /// The target called `id`, when the store knows it.
+    pub(super) async fn known_target(&self, id: &str) -> Result<TargetId, Refused> {
+        let parsed: TargetId = id.parse().map_err(|error| Refused::Usage(format!("{id:?}: {error}")))?;
+        if self.store.target(&parsed).await?.is_none() {
+            return Err(no_target(id));
+        }
+        Ok(parsed)
+    }
+}
+
+/// What a prefix led to, or why it led nowhere.
+pub(super) fn one<T>(found: Found<T>, what: &str, reference: &str) -> Result<T, Refused> {
+    match found {
+        Found::One(thing) => Ok(thing),
+        Found::None => Err(Refused::NotFound(format!("no {what} is called {reference}"))),
+        Found::Several => Err(Refused::Usage(format!("{reference} names more than one {what}; give more of it"))),
+    }
+}
+
+fn no_target(id: &str) -> Refused {
+    Refused::NotFound(format!("no target is called {id}; `driftd targets` lists them"))
+}
+
+fn count(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}
+
+fn standing_severity(incident: &Row) -> Option<Severity> {
+    incident.units.iter().filter(|unit| unit.mark.stands()).map(|unit| unit.severity).max()
+}
+
+fn facets(snapshot: &StoredSnapshot, memory: &Memory) -> Vec<Facet> {
+    let document = |(name, state): (&FacetName, &FacetState)| {
+        let (word, reason, digest) = match state {
+            FacetState::Seen(seen) => ("seen", None, Some(seen.digest)),
+            FacetState::Absent { note } => ("absent", note.clone(), None),
+            FacetState::Unseen { reason } => ("unseen", Some(reason.to_string()), None),
+        };
+        let remembered = memory.facets.get(name);
+        let baseline = match (memory.baseline.contains_key(name), remembered) {
+            (true, _) => "accepted",
+            (false, Some(facet)) if facet.awaiting_approval => "waiting",
+            (false, Some(facet)) if facet.joining.is_some() => "joining",
+            (false, _) => "none",
+        };
+        Facet {
+            facet: name.to_string(),
+            state: word.to_owned(),
+            reason,
+            digest,
+            coverage: snapshot.coverage.get(name).cloned(),
+            last_seen: remembered.and_then(|facet| facet.last_seen),
+            baseline: baseline.to_owned(),
+        }
+    };
+    snapshot.facets.iter().map(document).collect()
+}
+
+fn incident_document(incident: &Row) -> Incident {
+    let standing = || incident.units.iter().filter(|unit| unit.mark.stands());
+    let rejected = standing().all(|unit| unit.mark == crate::model::incident::UnitMark::Rejected);
+    let state = match (&incident.acked, rejected) {
+        (_, true) => "rejected",
+        (Some(_), false) => "acked",
+        (None, false) => "open",
+    };
+    let kind = match incident.kind {
+        IncidentKind::Drift => "drift",
+        IncidentKind::Sight => "sight",
+    };
+    Incident {
+        reference: format!("{}.{}", incident.id, incident.revision),
+        target: incident.owner.to_string(),
+        kind: kind.to_owned(),
+        state: state.to_owned(),
+        severity: standing_severity(incident).unwrap_or(Severity::Info),
+        since: incident.opened_at,
+        units: standing()
+            .map(|unit| UnitLine {
+                n: unit.n,
+                rule: unit.rule.to_string(),
+                severity: unit.severity,
+                title: unit.title.clone(),
+                mark: super::words::mark(unit.mark).to_owned(),
+                items: count(unit.items.len()),
+            })
+            .collect(),
+    }
+}
+
+fn pending_document(target: &TargetId, sight: bool, rows: &[DriftRow]) -> Incident {
+    let units = rows.iter().map(|row| UnitLine {
+        n: 0,
+        rule: row.drift.rule.to_string(),
+        severity: row.drift.severity,
+        title: row.drift.message.clone(),
+        mark: row.state.as_str().to_owned(),
+        items: 1,
+    });
+    Incident {
+        reference: DriftState::Pending.as_str().to_owned(),
+        target: target.to_string(),
+        kind: if sight { "sight" } else { "drift" }.to_owned(),
+        state: DriftState::Pending.as_str().to_owned(),
+        severity: rows.iter().map(|row| row.drift.severity).max().unwrap_or(Severity::Info),
+        since: rows.iter().map(|row| row.first_at).min().unwrap_or(Timestamp::UNIX_EPOCH),
+        units: units.collect(),
+    }
+}
+
+fn message_document(message: &notice::Message) -> Message {
+    let alert = &message.body.alert;
+    let waits = message.state == notice::MessageState::Pending;
+    Message {
+        id: message.id.clone(),
+        receiver: message.receiver.clone(),
+        kind: alert.kind.as_str().to_owned(),
+        incident: format!("{}.{}", alert.incident.id, alert.incident.revision),
+        target: alert.targets.first().map(|target| target.id.to_string()).unwrap_or_default(),
+        headline: alert.headline.clone(),
+        state: message.state.to_string(),
+        attempts: message.attempts,
+        at: message.at,
+        next_at: waits.then_some(message.next_at),
+        sent_at: message.sent_at,
+        error: message.error.clone(),
+    }
+}
