@@ -1,0 +1,1 @@
+//! Structural comparison: where accepted and seen values differ.

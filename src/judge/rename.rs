@@ -1,0 +1,1 @@
+//! Pairs items that left with items that came.
