@@ -1,0 +1,132 @@
+//! What can go wrong with the store, told apart by what its reader does next; read from result codes, never from text.
+
+use std::io;
+
+use sqlx::error::DatabaseError;
+use sqlx::migrate::MigrateError;
+
+/// Why the store could not read or write. A write that failed has changed nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Another program holds the database; trying again is right.
+    #[error("another program is using the database")]
+    Busy,
+    /// The disk, or the file's size limit, is full.
+    #[error("no space is left for the database")]
+    Full,
+    /// The database or its directory may not be written.
+    #[error("the database cannot be written")]
+    ReadOnly,
+    /// What is stored cannot be read back.
+    #[error("the database is damaged: {0}")]
+    Corrupt(String),
+    /// A later version of driftd made it.
+    #[error("the database is of a newer driftd: its schema is {found}, this driftd knows {known}")]
+    Newer {
+        /// The newest schema version applied to it.
+        found: i64,
+        /// The newest schema version of this program.
+        known: i64,
+    },
+    /// The file is a database of another program.
+    #[error("the file is a database of another program")]
+    Foreign,
+    /// Another process holds the store's lock.
+    #[error("the store is in use{}", .pid.map(|pid| format!(" by process {pid}")).unwrap_or_default())]
+    Locked {
+        /// The holder, as it wrote itself into the lock file.
+        pid: Option<u32>,
+    },
+    /// Entries that do not continue the ledger: they were made from a head that is no longer the newest.
+    #[error("entry {found} does not continue the ledger, whose next entry is {expected}")]
+    Ledger {
+        /// The number the next entry has to have.
+        expected: u64,
+        /// The number it had (equal to `expected` when its `prev` is not the head's hash).
+        found: u64,
+    },
+    /// A notice to be folded or dropped that does not wait any more.
+    #[error("notice {0} is not waiting")]
+    NotWaiting(String),
+    /// A file could not be read or written.
+    #[error("the database's file: {0}")]
+    Io(#[from] io::Error),
+    /// Anything else: a fault of ours.
+    #[error("the store: {0}")]
+    Other(String),
+}
+
+impl StoreError {
+    /// Something stored that this code cannot read.
+    pub(super) fn unreadable(what: &str, why: impl std::fmt::Display) -> Self {
+        Self::Corrupt(format!("{what}: {why}"))
+    }
+
+    /// The word in logs and metrics.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Busy => "busy",
+            Self::Full => "full",
+            Self::ReadOnly => "read_only",
+            Self::Corrupt(_) => "corrupt",
+            Self::Newer { .. } => "newer",
+            Self::Foreign => "foreign",
+            Self::Locked { .. } => "locked",
+            Self::Ledger { .. } => "ledger",
+            Self::NotWaiting(_) => "not_waiting",
+            Self::Io(_) => "io",
+            Self::Other(_) => "other",
+        }
+    }
+}
+
+/// Primary result codes of SQLite (<https://www.sqlite.org/rescode.html>); extended ones hold them in the low byte.
+mod code {
+    pub(super) const BUSY: u32 = 5;
+    pub(super) const LOCKED: u32 = 6;
+    pub(super) const READONLY: u32 = 8;
+    pub(super) const IOERR: u32 = 10;
+    pub(super) const CORRUPT: u32 = 11;
+    pub(super) const FULL: u32 = 13;
+    pub(super) const CANTOPEN: u32 = 14;
+    pub(super) const NOTADB: u32 = 26;
+}
+
+fn from_database(error: &dyn DatabaseError) -> StoreError {
+    let primary = error.code().and_then(|code| code.parse::<u32>().ok()).map(|code| code & 0xff);
+    match primary {
+        Some(code::BUSY | code::LOCKED) => StoreError::Busy,
+        Some(code::READONLY) => StoreError::ReadOnly,
+        Some(code::CORRUPT | code::NOTADB) => StoreError::Corrupt(error.message().to_owned()),
+        Some(code::FULL) => StoreError::Full,
+        Some(code::IOERR | code::CANTOPEN) => StoreError::Io(io::Error::other(error.message().to_owned())),
+        _ => StoreError::Other(error.to_string()),
+    }
+}
+
+impl From<sqlx::Error> for StoreError {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the enum is non-exhaustive; what is not named is a fault of ours")]
+    fn from(error: sqlx::Error) -> Self {
+        match error {
+            sqlx::Error::Database(error) => from_database(error.as_ref()),
+            sqlx::Error::Io(error) => Self::Io(error),
+            sqlx::Error::PoolTimedOut => Self::Busy,
+            sqlx::Error::ColumnDecode { index, source } => Self::Corrupt(format!("column {index}: {source}")),
+            other => Self::Other(other.to_string()),
+        }
+    }
+}
+
+impl From<MigrateError> for StoreError {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the enum is non-exhaustive; what is not named is a fault of ours")]
+    fn from(error: MigrateError) -> Self {
+        match error {
+            MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => Self::from(error),
+            MigrateError::VersionMismatch(version) => {
+                Self::Other(format!("schema version {version} was applied in another wording than this driftd's"))
+            }
+            other => Self::Other(other.to_string()),
+        }
+    }
+}

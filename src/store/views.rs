@@ -1,0 +1,312 @@
+//! What the store answers with, where a noun of `model` alone does not say whose or since when.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use crate::model::digest::Digest;
+use crate::model::drift::DriftRow;
+use crate::model::facet::{FacetName, FacetState};
+use crate::model::incident::{IncidentId, IncidentKind};
+use crate::model::ledger::LedgerEntry;
+use crate::model::notice::MessageState;
+use crate::model::observation::{Asked, Detection, Outcome};
+use crate::model::rule::{Impact, Severity};
+use crate::model::settlement::HistoryLine;
+use crate::model::snapshot::{Check, Coverage};
+use crate::model::target::{TargetId, TargetSummary};
+
+/// What a prefix led to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found<T> {
+    /// Nothing has it.
+    None,
+    /// One thing has it.
+    One(T),
+    /// Several have it: it has to be longer.
+    Several,
+}
+
+/// A target in the store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TargetRow {
+    /// As the inventory named it last.
+    pub summary: TargetSummary,
+    /// Whether it is in the inventory.
+    pub state: TargetState,
+    /// When it was first in the inventory.
+    pub first_seen: Timestamp,
+    /// When it left, while it is away.
+    pub retired_at: Option<Timestamp>,
+    /// Number of its last scan.
+    pub seq: u64,
+    /// How that ended.
+    pub outcome: Option<Outcome>,
+    /// When that ended.
+    pub last_scan: Option<Timestamp>,
+    /// Last complete scan.
+    pub last_ok: Option<Timestamp>,
+    /// Not to be asked before (`Retry-After`).
+    pub not_before: Option<Timestamp>,
+    /// Earliest instant at which a further scan can confirm or revert something.
+    pub recheck: Option<Timestamp>,
+}
+
+/// Whether a target is in the inventory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TargetState {
+    /// It is.
+    Active,
+    /// It left; its baseline, decisions and history stay for its return.
+    Retired,
+}
+
+/// What a new inventory changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Synced {
+    /// Never seen before.
+    pub added: Vec<TargetId>,
+    /// Were away.
+    pub returned: Vec<TargetId>,
+    /// Left now.
+    pub retired: Vec<TargetId>,
+    /// Have another URL than before.
+    pub moved: Vec<TargetId>,
+}
+
+/// One snapshot, as far as it is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredSnapshot {
+    /// Its digest.
+    pub digest: Digest,
+    /// [`crate::model::snapshot::MODEL`] of its values.
+    pub model: u32,
+    /// The last scan that showed it.
+    pub at: Timestamp,
+    /// How that scan ended.
+    pub outcome: Outcome,
+    /// Seen and absent facets, and the ones that scan did not see.
+    pub facets: BTreeMap<FacetName, FacetState>,
+    /// How that scan asked.
+    pub asked: Asked,
+    /// What that scan watched.
+    pub coverage: BTreeMap<FacetName, Coverage>,
+    /// What that scan found out about MCP.
+    pub mcp: Detection,
+    /// What that scan checked.
+    pub checks: Vec<Check>,
+}
+
+/// Scans in a row that ended alike with one snapshot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// What they showed.
+    pub snapshot: Digest,
+    /// How they ended.
+    pub outcome: Outcome,
+    /// The first.
+    pub from_at: Timestamp,
+    /// The last.
+    pub to_at: Timestamp,
+    /// Number of the first.
+    pub from_seq: u64,
+    /// Number of the last.
+    pub to_seq: u64,
+    /// How many.
+    pub scans: u64,
+}
+
+/// A drift and whose it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TargetDrift {
+    /// Whose.
+    pub target: TargetId,
+    /// The drift.
+    pub row: DriftRow,
+}
+
+/// Which drifts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DriftFilter {
+    /// Only those that have not ended.
+    pub open: bool,
+    /// Only this target's.
+    pub target: Option<TargetId>,
+    /// At most so many, the newest first; 0 is no limit.
+    pub limit: u32,
+}
+
+/// A line of the history and whose it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HistoryRow {
+    /// Grows with time.
+    pub no: i64,
+    /// Whose.
+    pub target: TargetId,
+    /// The line.
+    pub line: HistoryLine,
+}
+
+/// Which messages.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MessageFilter {
+    /// Only those that stand so.
+    pub state: Option<MessageState>,
+    /// Only this receiver's.
+    pub receiver: Option<String>,
+    /// Only of this incident.
+    pub incident: Option<IncidentId>,
+    /// At most so many, the newest first; 0 is no limit.
+    pub limit: u32,
+}
+
+/// Which messages are sent again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Retry {
+    /// This one, dead or waiting for its next try.
+    One(String),
+    /// Every dead one.
+    AllDead,
+}
+
+/// What is owed to one receiver.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pending {
+    /// The receiver.
+    pub receiver: String,
+    /// Messages not delivered and not given up.
+    pub messages: u64,
+    /// Notices not folded yet.
+    pub notices: u64,
+    /// Messages given up.
+    pub dead: u64,
+    /// When the oldest of the messages and notices that wait was made.
+    pub oldest: Option<Timestamp>,
+}
+
+/// An entry of the ledger and its hash as stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LedgerRow {
+    /// The entry.
+    pub entry: LedgerEntry,
+    /// Its hash.
+    pub hash: Digest,
+}
+
+/// What became of following the ledger's chain from its first entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LedgerCheck {
+    /// Every entry has the hash it was given and names the one before.
+    Whole {
+        /// How many there are.
+        entries: u64,
+        /// The newest one's hash.
+        head: Digest,
+    },
+    /// The chain breaks.
+    Broken {
+        /// The first entry that does not fit.
+        no: u64,
+        /// How.
+        fault: LedgerFault,
+    },
+}
+
+/// How an entry does not fit the chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LedgerFault {
+    /// Its number is not the next.
+    Missing,
+    /// It does not name the hash of the entry before.
+    Unchained,
+    /// Its content does not have its hash.
+    Changed,
+    /// It cannot be read.
+    Unreadable,
+}
+
+/// Open units of one target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnitCount {
+    /// Whose.
+    pub target: TargetId,
+    /// Drift or sight.
+    pub kind: IncidentKind,
+    /// How bad.
+    pub severity: Severity,
+    /// How many.
+    pub units: u64,
+}
+
+/// Open incidents of one sort.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IncidentCount {
+    /// `open`, `acked` or `rejected`.
+    pub state: IncidentState,
+    /// The worst unit that stands.
+    pub severity: Severity,
+    /// The main impact of that unit.
+    pub impact: Impact,
+    /// How many.
+    pub incidents: u64,
+}
+
+/// Where an incident stands for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum IncidentState {
+    /// Somebody should decide.
+    Open,
+    /// Somebody is on it.
+    Acked,
+    /// All of it is rejected, and it stands.
+    Rejected,
+}
+
+impl IncidentState {
+    /// The label.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Acked => "acked",
+            Self::Rejected => "rejected",
+        }
+    }
+}
+
+/// A target's baseline, for gauges.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BaselineGauge {
+    /// Whose.
+    pub target: TargetId,
+    /// The newest acceptance.
+    pub accepted_at: Timestamp,
+    /// A person has accepted all of it.
+    pub reviewed: bool,
+}
+
+/// When a facet was last seen, for gauges.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FacetSeen {
+    /// Whose.
+    pub target: TargetId,
+    /// Which.
+    pub facet: FacetName,
+    /// Last time it was seen or absent.
+    pub last_seen: Option<Timestamp>,
+    /// Since when it has been unseen.
+    pub unseen_since: Option<Timestamp>,
+}
+
+/// What the store knows for `/metrics`; what is zero is left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Gauges {
+    /// Open and rejected units of open incidents.
+    pub units: Vec<UnitCount>,
+    /// Incidents that have not ended.
+    pub incidents: Vec<IncidentCount>,
+    /// The oldest confirmation that nobody has answered, by severity.
+    pub oldest_undecided: BTreeMap<Severity, Timestamp>,
+    /// Every target with a baseline.
+    pub baselines: Vec<BaselineGauge>,
+}
