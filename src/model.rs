@@ -21,3 +21,4 @@ pub mod secret;
 pub mod settlement;
 pub mod snapshot;
 pub mod target;
+pub mod text;

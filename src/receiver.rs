@@ -1,1 +1,2 @@
 //! Receivers: a message in, a delivery or its error out.
+pub mod message;
