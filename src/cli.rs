@@ -72,9 +72,9 @@ pub enum Verb {
 /// Arguments of `demo`.
 #[derive(Debug, Args)]
 pub struct DemoArgs {
-    /// Stop after the first alert instead of waiting for a decision
+    /// Keep the sample server and the daemon running after the alert, to decide yourself
     #[arg(long)]
-    pub once: bool,
+    pub stay: bool,
 }
 
 /// Arguments of `scan`.
@@ -241,4 +241,58 @@ pub struct HistoryArgs {
 pub enum ConfigVerb {
     /// Read both files and tell every mistake
     Check,
+}
+
+mod answer;
+mod ask;
+mod diff;
+pub mod exit;
+mod page;
+mod rules;
+mod run;
+mod scan;
+
+use exit::Exit;
+
+use crate::operations::Request;
+
+/// Does what the command line says.
+///
+/// # Errors
+/// Usage, configuration and everything that kept the verb from its work; the program ends with 2.
+pub async fn run(cli: Cli) -> anyhow::Result<Exit> {
+    let config = cli.config.as_deref();
+    let ask = |request| ask::ask(config, cli.output, request);
+    match cli.verb {
+        Verb::Run => run::daemon(config, &cli.log, cli.log_json).await,
+        Verb::Demo(args) => run::demo(&args, &cli.log).await,
+        Verb::Scan(args) => scan::scan(config, cli.output, &args).await,
+        Verb::Diff(args) => diff::diff(cli.output, &args),
+        Verb::Targets(TargetsArgs { verb: None }) => ask(Request::Targets {}).await,
+        Verb::Targets(TargetsArgs { verb: Some(TargetsVerb::Show { id }) }) => ask(Request::Target { id }).await,
+        Verb::Targets(TargetsArgs { verb: Some(TargetsVerb::Scan { id }) }) => ask(Request::ScanNow { id }).await,
+        Verb::Drift(DriftArgs { verb: None }) => ask(Request::Drifts {}).await,
+        Verb::Drift(DriftArgs { verb: Some(verb) }) => ask(drift(verb)?).await,
+        Verb::Baseline(BaselineArgs { verb: BaselineVerb::Show { id } }) => ask(Request::Baseline { id }).await,
+        Verb::Baseline(BaselineArgs { verb: BaselineVerb::Accept { reference, beside, reason, ticket } }) => {
+            let (id, digest) = ask::snapshot_reference(config, &reference).await?;
+            ask(Request::BaselineAccept { id, digest, beside, reason, ticket }).await
+        }
+        Verb::Alerts(AlertsArgs { verb: None }) => ask(Request::Alerts {}).await,
+        Verb::Alerts(AlertsArgs { verb: Some(AlertsVerb::Show { id }) }) => ask(Request::Alert { id }).await,
+        Verb::Alerts(AlertsArgs { verb: Some(AlertsVerb::Retry { id }) }) => ask(Request::Retry { id }).await,
+        Verb::History(HistoryArgs { target, limit }) => ask(Request::History { target, limit }).await,
+        Verb::Config(ConfigVerb::Check) => rules::config_check(config, cli.output),
+        Verb::Rules => rules::all(cli.output),
+        Verb::Explain { rule } => rules::explain(cli.output, &rule),
+    }
+}
+
+fn drift(verb: DriftVerb) -> anyhow::Result<Request> {
+    Ok(match verb {
+        DriftVerb::Show { reference } => Request::Drift { reference },
+        DriftVerb::Accept(args) => Request::Accept(ask::decision(args)?),
+        DriftVerb::Reject(args) => Request::Reject(ask::decision(args)?),
+        DriftVerb::Ack(args) => Request::Ack(ask::decision(args)?),
+    })
 }

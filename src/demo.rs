@@ -1,1 +1,172 @@
-//! `driftd demo`: a sample server that drifts, the daemon and its alerts, in one process.
+//! `driftd demo`: a sample server that drifts, the daemon and its alerts, in one process, with nothing to set up.
+//!
+//! Everything is real but the time it takes: the server speaks MCP on a loopback port, the daemon is the one that
+//! `run` starts, its store is a file. Only the confirmation is short: one second instead of minutes.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use tokio::net::TcpListener;
+
+use crate::clock::Clock;
+use crate::config::{Config, ScanSettings};
+use crate::control;
+use crate::daemon::Daemon;
+use crate::model::confirm::{Confirm, Threshold};
+use crate::model::inventory::{Cadence, Target};
+use crate::model::receiver::{Channel, Receiver};
+use crate::model::target::{BaselineMode, Kind};
+use crate::operations::{Answer, Decision, Request, document};
+use crate::secret::Environment;
+
+mod server;
+
+use server::Release;
+
+/// The sample target's id.
+const TARGET: &str = "help-desk";
+/// Long enough for any step of the demo on a busy machine.
+const PATIENCE: Duration = Duration::from_mins(2);
+
+/// What the demo says between the daemon's own messages.
+pub trait Narrator {
+    /// Says a line.
+    ///
+    /// # Errors
+    /// When nobody can hear it.
+    fn say(&mut self, line: &str) -> std::io::Result<()>;
+}
+
+/// Runs the demo: baseline, drift, alert; then a decision and its resolved message, or, with `stay`, until `stop`.
+///
+/// # Errors
+/// When a part does not start, or a step takes longer than two minutes.
+pub async fn run(narrator: &mut impl Narrator, stay: bool, stop: impl Future<Output = ()>) -> anyhow::Result<()> {
+    let home = tempfile::Builder::new().prefix("driftd-demo-").tempdir().context("failed to make a directory")?;
+    let listener = TcpListener::bind("127.0.0.1:0").await.context("failed to listen for the sample server")?;
+    let url = format!("http://{}/mcp", listener.local_addr()?);
+    let release = Release::default();
+    let server = axum::serve(listener, server::router(release.clone()));
+    let config = config(home.path(), &url)?;
+    let socket = config.control.clone();
+    let daemon = Daemon::start(config, Environment::process(), Clock::system()).await?;
+    let story = tell(narrator, &release, &socket, &url, stay);
+    let told = tokio::select! {
+        told = story => told,
+        served = server => served.context("the sample server stopped"),
+        () = stop => Ok(()),
+    };
+    daemon.stop().await?;
+    told
+}
+
+async fn tell(
+    narrator: &mut impl Narrator,
+    release: &Release,
+    socket: &Path,
+    url: &str,
+    stay: bool,
+) -> anyhow::Result<()> {
+    narrator.say(&format!("A sample help desk speaks MCP on {url}; driftd takes its baseline."))?;
+    let baseline = until(socket, Request::Baseline { id: TARGET.to_owned() }, |answer| match answer {
+        Answer::Baseline(baseline) if has_tools(&baseline) => Some(baseline),
+        _ => None,
+    })
+    .await?;
+    narrator.say(&format!("Baseline taken: {} facets, first seen. Now the help desk ships a new release ...", baseline.facets.len()))?;
+    release.ship();
+    let incident = until(socket, Request::Drifts {}, |answer| match answer {
+        Answer::Drifts(incidents) => incidents.into_iter().find(|incident| incident.state == "open"),
+        _ => None,
+    })
+    .await?;
+    let reference = incident.reference;
+    delivered(socket, 1).await?;
+    if stay {
+        narrator.say(&format!(
+            "Decide from another terminal: curl --unix-socket {} http://driftd/v1 -H 'content-type: application/json' -d \
+             '{{\"do\":\"drift\",\"reference\":\"{reference}\"}}'; stop with Ctrl-C.",
+            socket.display()
+        ))?;
+        return std::future::pending().await;
+    }
+    narrator.say(&format!("You read it and decide: driftd drift accept {reference} --reason \"we knew of the release\""))?;
+    let decision = Decision {
+        reference,
+        except: Vec::new(),
+        reason: Some("we knew of the release".to_owned()),
+        ticket: None,
+        until: None,
+    };
+    ask(socket, Request::Accept(decision)).await?;
+    delivered(socket, 2).await?;
+    narrator.say("That is the whole life of a drift. `driftd run` does it with config/driftd.yaml, by mail and webhook too.")?;
+    Ok(())
+}
+
+fn has_tools(baseline: &document::Baseline) -> bool {
+    baseline.facets.iter().any(|facet| facet.facet == "mcp.tools")
+}
+
+/// Waits until so many messages have arrived.
+async fn delivered(socket: &Path, count: usize) -> anyhow::Result<()> {
+    until(socket, Request::Alerts {}, |answer| match answer {
+        Answer::Alerts(messages) => {
+            (messages.iter().filter(|message| message.sent_at.is_some()).count() >= count).then_some(())
+        }
+        _ => None,
+    })
+    .await
+}
+
+/// Asks each 200 ms until the answer is the one waited for.
+async fn until<T>(socket: &Path, request: Request, wanted: impl Fn(Answer) -> Option<T>) -> anyhow::Result<T> {
+    let asked = async {
+        loop {
+            if let Some(found) = wanted(ask(socket, request.clone()).await?) {
+                return Ok(found);
+            }
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, asked).await.context("the demo waited for two minutes in vain")?
+}
+
+async fn ask(socket: &Path, request: Request) -> anyhow::Result<Answer> {
+    Ok(control::ask(socket, &request).await??)
+}
+
+fn config(home: &Path, url: &str) -> anyhow::Result<Config> {
+    let at_once = Threshold { sightings: 2, after: Duration::from_secs(1) };
+    let target = Target {
+        id: TARGET.parse()?,
+        kind: Kind::Mcp,
+        url: url.parse()?,
+        cadence: Cadence::Every(Duration::from_secs(1)),
+        timeout: Duration::from_secs(20),
+        scan_timeout: Duration::from_mins(1),
+        auth: None,
+        labels: BTreeMap::from([("team".to_owned(), "sample".to_owned())]),
+        headers: Vec::new(),
+        paused: false,
+        anonymous: true,
+        end_session: true,
+        baseline: BaselineMode::FirstSeen,
+        egress_allow: Vec::new(),
+    };
+    Ok(Config {
+        file: PathBuf::from("demo"),
+        inventory_files: Vec::new(),
+        store: home.join("driftd.db"),
+        control: home.join("driftd.sock"),
+        metrics_listen: ([127, 0, 0, 1], 0).into(),
+        scan: ScanSettings { concurrency: 1, per_host: 1, contact: None },
+        confirm: Confirm { security: at_once, surface: at_once, sight: at_once },
+        egress_allow: Vec::new(),
+        receivers: vec![Receiver { name: "terminal".to_owned(), channel: Channel::Console }],
+        routes: Vec::new(),
+        targets: vec![target],
+    })
+}

@@ -1,3 +1,24 @@
-//! The `driftd` program.
+//! The `driftd` program: arguments in, an exit code out.
 
-fn main() {}
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use driftd::cli::{self, Cli, exit::Exit};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return fail(&anyhow::Error::new(error).context("failed to start the runtime")),
+    };
+    match runtime.block_on(cli::run(cli)) {
+        Ok(exit) => exit.into(),
+        Err(error) => fail(&error),
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "the last word of a program that failed")]
+fn fail(error: &anyhow::Error) -> ExitCode {
+    eprintln!("driftd: {error:#}");
+    Exit::Usage.into()
+}

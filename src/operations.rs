@@ -3,7 +3,14 @@
 
 use serde::{Deserialize, Serialize};
 
+mod decide;
 pub mod document;
+mod office;
+mod read;
+pub mod reference;
+pub mod words;
+
+pub use office::{Daemon, Office};
 
 /// A question or a decision. What changes something is told apart by [`Request::changes`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,0 +1,118 @@
+//! Verbs that ask the daemon over its control socket; with no daemon they open the store under its lock.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::Context as _;
+
+use super::exit::Exit;
+use super::{DecisionArgs, Output, answer, page};
+use crate::clock::Clock;
+use crate::config::{self, Config};
+use crate::control::{self, AskError};
+use crate::operations::{Answer, Decision, Office, Refused, Request};
+use crate::secret::Environment;
+use crate::store::{Store, StoreError};
+
+/// Asks, writes the answer and says how it ended.
+///
+/// # Errors
+/// When neither the daemon nor the store can be asked.
+pub async fn ask(config: Option<&Path>, output: Output, request: Request) -> anyhow::Result<Exit> {
+    match asked(config, request).await? {
+        Ok(answer) => {
+            match output {
+                Output::Human => page::write(&answer::human(&answer))?,
+                Output::Json => page::json(&answer::document(&answer))?,
+            }
+            Ok(Exit::Fine)
+        }
+        Err(refused) => anyhow::bail!("{refused}"),
+    }
+}
+
+/// The answer of the daemon, or of the store where no daemon runs.
+///
+/// # Errors
+/// When neither can be asked.
+pub async fn asked(config: Option<&Path>, request: Request) -> anyhow::Result<Result<Answer, Refused>> {
+    let environment = Environment::process();
+    let file = config::locate(config, &environment);
+    let config = config::load(&file, &environment)?;
+    match control::ask(&config.control, &request).await {
+        Ok(answer) => Ok(answer),
+        Err(AskError::NoDaemon(socket)) => {
+            // The lock is held until the answer is there: nobody writes behind a running daemon.
+            let _lock = Store::lock(&config.store).map_err(|error| locked(&error, &socket))?;
+            let office = alone(config).await?;
+            let answer = office.answer(request, &control::person(nix::unistd::geteuid().as_raw())).await;
+            office.store.close().await.context("failed to close the store")?;
+            Ok(answer)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn locked(error: &StoreError, socket: &Path) -> anyhow::Error {
+    anyhow::anyhow!("{error}, yet no daemon listens on {}: is `control` the same in its configuration?", socket.display())
+}
+
+async fn alone(config: Config) -> anyhow::Result<Office> {
+    let path = config.store.clone();
+    let store = Store::open(&path).await.with_context(|| format!("failed to open the store {}", path.display()))?;
+    Ok(Office {
+        store,
+        clock: Clock::system(),
+        targets: config.targets.into_iter().map(|target| (target.id.clone(), target)).collect::<BTreeMap<_, _>>(),
+        routes: config.routes,
+        receivers: config.receivers.into_iter().map(|receiver| receiver.name).collect(),
+        confirm: config.confirm,
+        daemon: None,
+    })
+}
+
+/// Reads `--until`: an instant, or a date, which ends with its day in UTC.
+///
+/// # Errors
+/// When it is neither.
+pub fn decision(args: DecisionArgs) -> anyhow::Result<Decision> {
+    let until = args.until.as_deref().map(until).transpose()?;
+    Ok(Decision { reference: args.reference, except: args.except, reason: args.reason, ticket: args.ticket, until })
+}
+
+fn until(text: &str) -> anyhow::Result<jiff::Timestamp> {
+    if let Ok(instant) = text.parse() {
+        return Ok(instant);
+    }
+    let date: jiff::civil::Date =
+        text.parse().with_context(|| format!("--until takes a date (2026-12-07) or an instant, not {text:?}"))?;
+    let midnight = date.tomorrow()?.to_zoned(jiff::tz::TimeZone::UTC)?;
+    Ok(midnight.timestamp())
+}
+
+/// Reads `TARGET@DIGEST`; of a bare `TARGET`, on a terminal, shows the newest snapshot and asks.
+///
+/// # Errors
+/// When no digest is given and nobody can be asked, or the answer is no.
+pub async fn snapshot_reference(config: Option<&Path>, reference: &str) -> anyhow::Result<(String, String)> {
+    use std::io::IsTerminal as _;
+    if let Some((id, digest)) = reference.split_once('@') {
+        return Ok((id.to_owned(), digest.to_owned()));
+    }
+    let id = reference.to_owned();
+    let advice = format!("name the snapshot that you have read: `driftd baseline show {id}` tells its digest, then {id}@DIGEST");
+    if !std::io::stdin().is_terminal() {
+        anyhow::bail!("{advice}");
+    }
+    let answer = asked(config, Request::Target { id: id.clone() }).await?.map_err(|refused| anyhow::anyhow!("{refused}"))?;
+    let Answer::Target(target) = &answer else { anyhow::bail!("{advice}") };
+    let Some(digest) = target.digest else { anyhow::bail!("{id} has no snapshot yet") };
+    page::write(&answer::human(&answer))?;
+    page::write(&format!("\nHold {id} to {digest}? [y/N] "))?;
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line)?;
+    if !matches!(line.trim(), "y" | "Y" | "yes") {
+        anyhow::bail!("nothing was accepted");
+    }
+    Ok((id, digest.hex()))
+}

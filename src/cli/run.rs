@@ -1,0 +1,45 @@
+//! `run` and `demo`: the daemon in the foreground.
+
+use std::path::Path;
+
+use super::exit::Exit;
+use super::{DemoArgs, page};
+use crate::clock::Clock;
+use crate::daemon::Daemon;
+use crate::secret::Environment;
+use crate::{config, demo, logging, signals};
+
+/// Runs the daemon until it is told to stop.
+///
+/// # Errors
+/// Configuration, and whatever kept a part from starting or made it end.
+pub async fn daemon(file: Option<&Path>, filter: &str, json: bool) -> anyhow::Result<Exit> {
+    logging::init(filter, json)?;
+    let environment = Environment::process();
+    let config = config::load(&config::locate(file, &environment), &environment)?;
+    let stop = signals::stop()?;
+    let daemon = Daemon::start(config, environment, Clock::system()).await?;
+    daemon.run_until(stop).await?;
+    Ok(Exit::Fine)
+}
+
+/// Runs the demo.
+///
+/// # Errors
+/// When a part does not start or a step takes too long.
+pub async fn demo(args: &DemoArgs, filter: &str) -> anyhow::Result<Exit> {
+    // The daemon's own lines would stand between the demo's.
+    let filter = if filter == "info" { "warn" } else { filter };
+    logging::init(filter, false)?;
+    let stop = signals::stop()?;
+    demo::run(&mut Terminal, args.stay, stop).await?;
+    Ok(Exit::Fine)
+}
+
+struct Terminal;
+
+impl demo::Narrator for Terminal {
+    fn say(&mut self, line: &str) -> std::io::Result<()> {
+        page::write(&format!("\n>> {line}\n\n"))
+    }
+}

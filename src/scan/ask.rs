@@ -1,0 +1,107 @@
+//! How a target is asked: its headers and credential, read at this use, and whose values are taken out of what
+//! arrives.
+
+use std::borrow::Cow;
+
+use http::{HeaderName, HeaderValue};
+use jiff::Timestamp;
+use secrecy::{ExposeSecret as _, SecretString};
+
+use crate::judge;
+use crate::model::inventory::{Auth, Target};
+use crate::model::memory::Memory;
+use crate::model::observation::{AddressClass, Observation};
+use crate::model::secret::TextOrSecret;
+use crate::model::snapshot::Snapshot;
+use crate::net::{Door, Scrub};
+use crate::probe::{self, Ask, Credential, SecondRead};
+use crate::secret::{Environment, Redactor};
+
+/// What the target's past says of how it is asked.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AskManner<'a> {
+    /// The date of the baseline's conversation.
+    pub(super) date: Option<&'a str>,
+    /// The address class at the baseline.
+    pub(super) known_class: Option<AddressClass>,
+    /// The second read goes over a fresh connection and session.
+    pub(super) fresh: bool,
+    /// A block is confirmed: one request.
+    pub(super) probe_only: bool,
+}
+
+/// One look at `target`, judged against nothing: for `driftd scan`, which has no past.
+pub async fn look(door: &Door, target: &Target, environment: &Environment, now: Timestamp) -> (Observation, Snapshot) {
+    let manner = AskManner { date: None, known_class: None, fresh: true, probe_only: false };
+    let observation = observe(door, target, environment, &manner, now).await;
+    let snapshot = judge::snapshot::snapshot(&observation, &target.summary(), &Memory::default());
+    (observation, snapshot)
+}
+
+/// Holds one conversation with `target`.
+pub(super) async fn observe(
+    door: &Door,
+    target: &Target,
+    environment: &Environment,
+    manner: &AskManner<'_>,
+    now: Timestamp,
+) -> Observation {
+    let mut secrets = Vec::new();
+    let headers = headers(target, environment, &mut secrets);
+    let credential = target.auth.as_ref().map(|auth| credential(auth, environment, &mut secrets));
+    let scrub = Scrubber(Redactor::new(secrets.iter().map(|(name, value)| (name, value.expose_secret()))));
+    let ask = Ask {
+        target,
+        headers,
+        credential,
+        date: manner.date,
+        known_class: manner.known_class,
+        second_read: if manner.fresh { SecondRead::Fresh } else { SecondRead::Same },
+        probe_only: manner.probe_only,
+        scrub: &scrub,
+        at: now,
+    };
+    probe::probe(door, &ask).await
+}
+
+/// The extra headers whose values can be had; one that cannot is left out and said, so that the peer's answer tells.
+fn headers(
+    target: &Target,
+    environment: &Environment,
+    secrets: &mut Vec<(String, SecretString)>,
+) -> Vec<(HeaderName, HeaderValue)> {
+    let mut headers = Vec::new();
+    for (name, value) in &target.headers {
+        let value = match value {
+            TextOrSecret::Text(text) => HeaderValue::from_str(text).ok(),
+            TextOrSecret::Secret(reference) => environment.read(reference).ok().and_then(|secret| {
+                let mut value = HeaderValue::from_str(secret.expose_secret()).ok()?;
+                value.set_sensitive(true);
+                secrets.push((reference.to_string(), secret));
+                Some(value)
+            }),
+        };
+        match (HeaderName::from_bytes(name.as_bytes()), value) {
+            (Ok(name), Some(value)) => headers.push((name, value)),
+            (_, _) => tracing::warn!(target_id = %target.id, header = %name, "the header's value cannot be had; it is not sent"),
+        }
+    }
+    headers
+}
+
+fn credential(auth: &Auth, environment: &Environment, secrets: &mut Vec<(String, SecretString)>) -> Credential {
+    let Auth::Bearer(reference) = auth;
+    let token = environment.read(reference).ok();
+    if let Some(token) = &token {
+        secrets.push((reference.to_string(), token.clone()));
+    }
+    Credential { name: auth.name(), token }
+}
+
+struct Scrubber(Redactor);
+
+impl Scrub for Scrubber {
+    fn scrub<'b>(&self, bytes: &'b [u8]) -> Cow<'b, [u8]> {
+        self.0.redact_bytes(bytes)
+    }
+}
