@@ -2,5 +2,10 @@
 
 pub mod alert;
 pub mod canon;
+pub mod decide;
 pub mod fold;
+pub mod incident;
+pub mod join;
+pub mod life;
+pub mod notices;
 pub mod settle;

@@ -1,1 +1,4 @@
 //! The loop: due targets, bounded concurrency.
+
+pub mod queue;
+pub mod schedule;
