@@ -1,5 +1,22 @@
 //! The pure core: canonicalize, check, diff, classify, fold, life, notices. No clock, randomness or I/O.
 
+pub mod alert;
+pub mod canon;
+pub mod decide;
+pub mod diff;
+pub mod document;
+pub mod effective;
+pub mod fold;
+pub mod incident;
+pub mod join;
+pub mod life;
+pub mod notices;
+pub mod rename;
+pub mod rules;
+pub mod settle;
+pub mod snapshot;
+pub mod words;
+
 use std::collections::BTreeMap;
 
 use crate::model::baseline::Effective;
@@ -10,17 +27,6 @@ use crate::model::observation::SightFact;
 use crate::model::snapshot::Snapshot;
 use crate::model::target::TargetId;
 
-pub mod alert;
-pub mod canon;
-pub mod diff;
-pub mod document;
-pub mod effective;
-pub mod fold;
-pub mod rename;
-pub mod rules;
-pub mod settle;
-pub mod snapshot;
-pub mod words;
 
 /// Says what the rules make of `snapshot` against the effective baseline.
 ///

@@ -1,0 +1,204 @@
+//! When a target is scanned next. Pure: the due-queue holds what this computes, the loop starts it.
+//!
+//! `every` keeps a stable phase of the interval for each target, so that targets spread and a restart moves nobody.
+//! `schedule` is cron in its zone by `croner`, which searches in local time; what that leaves open around changes of
+//! summer time is decided here: what falls into a gap runs once, when the gap ends; a fixed time that comes twice runs
+//! the first time; what repeats within the hour runs in both hours. After a pause one run makes up for all missed.
+
+use std::time::Duration;
+
+use chrono::{DateTime, FixedOffset, Offset as _, TimeZone as _};
+use chrono_tz::Tz;
+use croner::parser::{CronParser, Seconds};
+use croner::{Cron, JobType};
+use jiff::Timestamp;
+
+use crate::model::digest::Digest;
+use crate::model::inventory::Cadence;
+use crate::model::target::TargetId;
+
+/// Never-scanned targets start within this time.
+const FIRST_WITHIN: Duration = Duration::from_secs(10);
+/// How often a target is asked whose block is confirmed (design, section 4).
+const BLOCKED_EVERY: Duration = Duration::from_hours(1);
+/// Where a plan has no instant left (configuration refuses such plans).
+const NEVER: Duration = Duration::from_hours(24);
+
+/// What decides, besides the plan, when a target is due.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Past {
+    /// When it was last scanned.
+    pub last: Option<Timestamp>,
+    /// Earliest instant at which a further scan confirms or reverts something.
+    pub recheck: Option<Timestamp>,
+    /// Not before this instant (`Retry-After`).
+    pub hold: Option<Timestamp>,
+    /// Its block is confirmed.
+    pub blocked: bool,
+}
+
+/// When a target is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Due {
+    /// The instant; in the past when it is overdue.
+    pub at: Timestamp,
+    /// What decided it.
+    pub why: Why,
+}
+
+/// What decided when a target is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// It was never scanned.
+    First,
+    /// Its plan.
+    Plan,
+    /// Something waits to be confirmed or reverted.
+    Recheck,
+    /// The peer asked us to wait.
+    Hold,
+    /// It refuses us.
+    Blocked,
+    /// Its plan has no instant left; it is looked at again a day later.
+    Never,
+}
+
+/// A schedule that names no instants.
+#[derive(Debug, thiserror::Error)]
+pub enum CronError {
+    /// The expression.
+    #[error("{0}")]
+    Expression(String),
+    /// The zone.
+    #[error("no time zone is called {0:?}")]
+    Zone(String),
+    /// No instant matches any more.
+    #[error("no instant matches")]
+    NoInstant,
+}
+
+/// Says when target `id` is due under `plan`.
+#[must_use]
+pub fn step(plan: &Cadence, id: &TargetId, past: &Past, now: Timestamp) -> Due {
+    let planned = match past.last {
+        Some(last) if past.blocked => Due { at: later(last, BLOCKED_EVERY), why: Why::Blocked },
+        Some(_) | None => {
+            let planned = by_plan(plan, id, past.last, now);
+            match past.recheck {
+                Some(at) if at < planned.at => Due { at, why: Why::Recheck },
+                Some(_) | None => planned,
+            }
+        }
+    };
+    match past.hold {
+        Some(at) if at > planned.at => Due { at, why: Why::Hold },
+        Some(_) | None => planned,
+    }
+}
+
+fn by_plan(plan: &Cadence, id: &TargetId, last: Option<Timestamp>, now: Timestamp) -> Due {
+    match (plan, last) {
+        (Cadence::Every(every), None) => {
+            Due { at: later(now, part_of(id, (*every).min(FIRST_WITHIN))), why: Why::First }
+        }
+        (Cadence::Every(every), Some(last)) => Due { at: next_slot(*every, id, last), why: Why::Plan },
+        (Cadence::Cron { expression, timezone }, last) => next_cron(expression, timezone, last.unwrap_or(now))
+            .map_or_else(
+                |_| Due { at: later(now, NEVER), why: Why::Never },
+                |at| Due { at, why: if last.is_some() { Why::Plan } else { Why::First } },
+            ),
+    }
+}
+
+/// The first slot of `id` that leaves half an interval of rest after `last`: slots are a whole interval apart, and a
+/// scan out of turn (the first, a recheck, one asked for) must not have another at its heels.
+fn next_slot(every: Duration, id: &TargetId, last: Timestamp) -> Timestamp {
+    let every_ms = i64::try_from(every.as_millis()).unwrap_or(i64::MAX).max(1);
+    let phase = i64::try_from(part_of(id, every).as_millis()).unwrap_or(0);
+    let rested = last.as_millisecond().saturating_add(every_ms / 2);
+    let slot = rested.saturating_sub(phase).div_euclid(every_ms).saturating_add(1);
+    let at = slot.checked_mul(every_ms).and_then(|at| at.checked_add(phase));
+    at.and_then(|at| Timestamp::from_millisecond(at).ok()).unwrap_or(Timestamp::MAX)
+}
+
+/// A part of `span` that is always the same for `id`, in whole milliseconds.
+fn part_of(id: &TargetId, span: Duration) -> Duration {
+    let digest = Digest::of_parts(["phase", id.as_str()]);
+    let seed = digest.bytes().iter().take(8).fold(0_u64, |seed, byte| (seed << 8) | u64::from(*byte));
+    let span = u64::try_from(span.as_millis()).unwrap_or(u64::MAX).max(1);
+    Duration::from_millis(seed % span)
+}
+
+fn later(at: Timestamp, by: Duration) -> Timestamp {
+    at.checked_add(by).unwrap_or(Timestamp::MAX)
+}
+
+/// The first instant after `after` that a cron expression names in a zone. Five fields are minutes to weekdays, a
+/// sixth in front is seconds.
+///
+/// # Errors
+/// When the expression or zone is none, or no instant matches.
+pub fn next_cron(expression: &str, timezone: &str, after: Timestamp) -> Result<Timestamp, CronError> {
+    let cron = parse(expression)?;
+    let zone: Tz = timezone.parse().map_err(|_| CronError::Zone(timezone.to_owned()))?;
+    let start = DateTime::from_timestamp(after.as_second(), 0).ok_or(CronError::NoInstant)?.with_timezone(&zone);
+    let next = match cron.determine_job_type() {
+        JobType::FixedTime => fixed_time(&cron, &start),
+        JobType::IntervalWildcard => repeating(&cron, &start),
+    };
+    next.and_then(|next| Timestamp::from_second(next).ok()).ok_or(CronError::NoInstant)
+}
+
+fn parse(expression: &str) -> Result<Cron, CronError> {
+    let fields = expression.split_whitespace().count();
+    let with_seconds = if fields == 5 { format!("0 {expression}") } else { expression.to_owned() };
+    let parser = CronParser::builder().seconds(Seconds::Required).build();
+    parser.parse(&with_seconds).map_err(|error| CronError::Expression(error.to_string()))
+}
+
+/// `croner` takes the first of two equal local times; started in the second of them, it may answer with the past.
+fn fixed_time(cron: &Cron, start: &DateTime<Tz>) -> Option<i64> {
+    let mut from = *start;
+    for _ in 0..3 {
+        let found = cron.find_next_occurrence(&from, false).ok()?;
+        if found.timestamp() > start.timestamp() {
+            return Some(found.timestamp());
+        }
+        from = found.timezone().from_local_datetime(&found.naive_local()).latest()?;
+    }
+    None
+}
+
+/// Searches each stretch of one offset by itself, for `croner` skips the second of two equal hours.
+fn repeating(cron: &Cron, start: &DateTime<Tz>) -> Option<i64> {
+    let in_local_time = cron.find_next_occurrence(start, false).ok().map(|found| found.timestamp());
+    let here = in_offset(cron, start, start.offset().fix(), false);
+    let back = turn_back(start).and_then(|turn| in_offset(cron, &turn, turn.offset().fix(), true));
+    [in_local_time, here, back].into_iter().flatten().filter(|at| *at > start.timestamp()).min()
+}
+
+/// The next match from `start` on, when the zone still has `offset` there.
+fn in_offset(cron: &Cron, start: &DateTime<Tz>, offset: FixedOffset, inclusive: bool) -> Option<i64> {
+    let found = cron.find_next_occurrence(&start.with_timezone(&offset), inclusive).ok()?;
+    (found.with_timezone(&start.timezone()).offset().fix() == offset).then(|| found.timestamp())
+}
+
+/// The instant within a day after `start` at which clocks are put back.
+fn turn_back(start: &DateTime<Tz>) -> Option<DateTime<Tz>> {
+    let zone = start.timezone();
+    let at = |second: i64| DateTime::from_timestamp(second, 0).map(|utc| utc.with_timezone(&zone));
+    let offset = |second: i64| at(second).map(|local| local.offset().fix().local_minus_utc());
+    let (mut before, mut after) = (start.timestamp(), start.timestamp() + 26 * 3600);
+    let old = offset(before)?;
+    if offset(after)? >= old {
+        return None;
+    }
+    while after - before > 1 {
+        let middle = before + (after - before) / 2;
+        if offset(middle)? == old { before = middle } else { after = middle }
+    }
+    at(after)
+}
+
+#[cfg(test)]
+mod tests;
