@@ -1,2 +1,136 @@
 //! Receivers: a message in, a delivery or its error out.
+//!
+//! A receiver decides how a message travels and what an answer means. When a message is sent, and whether and when it
+//! is tried again, is decided by [`crate::deliver`]; what it says, by [`message`].
+//!
+//! Sending is at least once and may be cut off at any point: every channel gives each try the message's own id, so
+//! that whoever receives it twice can tell.
+
+pub mod error;
 pub mod message;
+
+mod console;
+mod email;
+mod signature;
+mod webhook;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use secrecy::SecretString;
+
+use self::email::Mailer;
+use self::error::{DeliveryError, Reason};
+use crate::model::notice::Message;
+use crate::model::receiver::{Channel, Receiver, Webhook};
+use crate::model::secret::SecretRef;
+
+/// Where receivers get the values of their secrets, at each use.
+pub trait Secrets: Send + Sync {
+    /// The value now; `None` when it cannot be read.
+    fn read(&self, reference: &SecretRef) -> Option<SecretString>;
+}
+
+/// How long a try may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// A webhook's request, its answer included.
+    pub webhook: Duration,
+    /// A mail, from the connection to the relay's last word.
+    pub email: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { webhook: Duration::from_secs(15), email: Duration::from_mins(1) }
+    }
+}
+
+/// A receiver that cannot be set up.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BuildError {
+    /// A mailbox of an email receiver.
+    #[error("receiver {receiver}: {mailbox:?} is no mailbox")]
+    Mailbox {
+        /// The receiver's name.
+        receiver: String,
+        /// What stands there.
+        mailbox: String,
+    },
+    /// An email receiver without recipients.
+    #[error("receiver {receiver}: a mail needs at least one recipient")]
+    NoRecipient {
+        /// The receiver's name.
+        receiver: String,
+    },
+    /// The platform's certificates.
+    #[error("the platform's certificates cannot be used for TLS")]
+    Tls,
+}
+
+/// All receivers, by name.
+pub struct Receivers {
+    channels: BTreeMap<String, Ready>,
+    webhooks: reqwest::Client,
+    secrets: Arc<dyn Secrets>,
+    limits: Limits,
+}
+
+#[derive(Debug)]
+enum Ready {
+    Console,
+    Email(Box<Mailer>),
+    Webhook(Webhook),
+}
+
+impl Receivers {
+    /// Sets up `receivers`. Nothing is connected and no secret is read yet.
+    ///
+    /// # Errors
+    /// When a mailbox is none, or TLS cannot be set up.
+    pub fn new(receivers: &[Receiver], secrets: Arc<dyn Secrets>, limits: Limits) -> Result<Self, BuildError> {
+        let ready = |receiver: &Receiver| {
+            let channel = match &receiver.channel {
+                Channel::Console => Ready::Console,
+                Channel::Email(email) => Ready::Email(Box::new(Mailer::new(&receiver.name, email)?)),
+                Channel::Webhook(webhook) => Ready::Webhook(webhook.clone()),
+            };
+            Ok((receiver.name.clone(), channel))
+        };
+        let channels = receivers.iter().map(ready).collect::<Result<_, _>>()?;
+        Ok(Self { channels, webhooks: webhook::client(&limits)?, secrets, limits })
+    }
+
+    /// The receivers' names.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.channels.keys().map(String::as_str)
+    }
+
+    /// Tries to deliver `message` to the receiver it names, once.
+    ///
+    /// # Errors
+    /// Whether it is worth another try, and why it failed.
+    pub async fn send(&self, message: &Message, now: Timestamp) -> Result<(), DeliveryError> {
+        match self.channels.get(&message.receiver) {
+            Some(Ready::Console) => console::send(message).await,
+            Some(Ready::Email(mailer)) => mailer.send(message, self.secrets.as_ref(), self.limits.email).await,
+            Some(Ready::Webhook(webhook)) => {
+                webhook::send(&self.webhooks, webhook, self.secrets.as_ref(), message, now).await
+            }
+            // It left the configuration while this message was on its way: `alerts retry` after it is back.
+            None => Err(DeliveryError::permanent(Reason::Misconfigured)),
+        }
+    }
+}
+
+impl fmt::Debug for Receivers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Receivers").field("names", &self.channels.keys()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod sample;
