@@ -1,1 +1,96 @@
-//! One conversation with a target; what it brings home is an [`Observation`](crate::model::observation::Observation).
+//! Asks one target once, and brings home what it said: an [`Observation`] of raw reads.
+//!
+//! It never fails: what kept it from seeing is a sight of the observation (law 1). It is passive: it declares no
+//! capability, calls nothing, and ends the sessions it opened where that does no harm. What the answers mean is left
+//! to `judge`, when to ask again to `watch`.
+
+use http::{HeaderName, HeaderValue};
+use jiff::Timestamp;
+use secrecy::SecretString;
+
+use crate::model::inventory::Target;
+use crate::model::observation::{AddressClass, Observation};
+use crate::net::{Door, Scrub, VisitPlan};
+
+pub mod challenge;
+mod conversation;
+pub mod dates;
+mod exchange;
+mod face;
+mod jsonrpc;
+mod lists;
+mod opening;
+mod report;
+mod retry_after;
+pub mod sse;
+mod transport;
+mod trouble;
+
+/// One target, and everything that is needed to ask it.
+#[derive(Clone, Copy)]
+pub struct Ask<'a> {
+    /// The target.
+    pub target: &'a Target,
+    /// Its extra headers, their secrets resolved.
+    pub headers: &'a [(HeaderName, HeaderValue)],
+    /// Our credential, when the target has one.
+    pub credential: Option<&'a Credential>,
+    /// The protocol date that its baseline was asked with: it is asked for first.
+    pub date: Option<&'a str>,
+    /// Class of its address at the baseline.
+    pub known_class: Option<AddressClass>,
+    /// How `tools/list` is read the second time.
+    pub second_read: SecondRead,
+    /// Its block is confirmed: one request, and no other unless that one is let in.
+    pub probe_only: bool,
+    /// Takes our secrets out of what arrives.
+    pub scrub: &'a dyn Scrub,
+    /// Now.
+    pub at: Timestamp,
+}
+
+impl std::fmt::Debug for Ask<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ask")
+            .field("target", &self.target.id)
+            .field("date", &self.date)
+            .field("second_read", &self.second_read)
+            .field("probe_only", &self.probe_only)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Our credential for a target.
+#[derive(Debug)]
+pub struct Credential {
+    /// Its name for people: of its reference, never its value.
+    pub name: String,
+    /// The bearer token; `None` when its reference gives nothing.
+    pub token: Option<SecretString>,
+}
+
+/// How `tools/list` is read the second time (design, section 3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SecondRead {
+    /// Over a connection and session of its own: in the first scan, in confirming scans, once an hour.
+    Fresh,
+    /// Over those of the first read.
+    Same,
+}
+
+/// Asks the target.
+pub async fn probe(door: &Door, ask: &Ask<'_>) -> Observation {
+    let visit = door.visit(VisitPlan {
+        written: &ask.target.url,
+        allow: &ask.target.egress_allow,
+        baseline: ask.known_class,
+        timeout: ask.target.timeout,
+        scan_timeout: ask.target.scan_timeout,
+        scrub: ask.scrub,
+    });
+    let faces = Box::pin(face::faces(&visit, ask)).await;
+    report::observation(&visit, ask, faces)
+}
+
+#[cfg(test)]
+mod tests;

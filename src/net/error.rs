@@ -1,0 +1,143 @@
+//! What kept an answer from us, typed by what its reader does next; never read from an error's text.
+
+use std::error::Error;
+use std::io;
+
+use super::guard::Refusal;
+
+/// One request without a whole answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum NetError {
+    /// The guard refused the address.
+    #[error("{0}")]
+    Refused(Refusal),
+    /// The name has no address.
+    #[error("the name could not be resolved")]
+    Dns,
+    /// Nobody listens, or nobody answers there.
+    #[error("no connection could be made")]
+    Connect,
+    /// The certificate does not verify.
+    #[error("the TLS certificate does not verify")]
+    TlsCertificate,
+    /// TLS failed otherwise.
+    #[error("the TLS handshake failed")]
+    Tls,
+    /// The limit of one request ran out.
+    #[error("no whole answer within the time limit")]
+    Timeout,
+    /// The limit of the scan ran out.
+    #[error("the scan's time limit ran out")]
+    ScanTimeout,
+    /// The connection ended before the answer did.
+    #[error("the connection broke")]
+    Broken,
+    /// What came is no HTTP.
+    #[error("the answer is no valid HTTP")]
+    NotHttp,
+    /// Header fields beyond [`super::MAX_HEADERS`].
+    #[error("the answer's header fields are above 64 KiB")]
+    HeadersTooLarge,
+    /// A body beyond [`super::MAX_ANSWER`], compressed or not.
+    #[error("the answer's body is above 4 MiB")]
+    BodyTooLarge,
+    /// Bodies beyond [`super::MAX_SCAN`] in one scan.
+    #[error("the scan's answers together are above 16 MiB")]
+    ScanTooLarge,
+    /// The compressed body is damaged or cut.
+    #[error("the compressed body is damaged")]
+    Decompression,
+    /// A content coding that was not offered.
+    #[error("the body has a content coding that was not offered")]
+    Coding,
+    /// More than [`super::MAX_REDIRECTS`] in a row.
+    #[error("more than 5 redirects in a row")]
+    TooManyRedirects,
+    /// A redirect without a usable address.
+    #[error("a redirect leads to no usable address")]
+    BadRedirect,
+    /// A fault of ours: no request could be built.
+    #[error("the request could not be built")]
+    Request,
+}
+
+/// How far we got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Phase {
+    /// Before any connection.
+    Address,
+    /// Connecting.
+    Connect,
+    /// TLS.
+    Tls,
+    /// Waiting for the answer, or reading it.
+    Answer,
+    /// A cap ended it.
+    Cap,
+    /// A time limit ended it.
+    Deadline,
+}
+
+impl NetError {
+    /// How far we got.
+    #[must_use]
+    pub const fn phase(self) -> Phase {
+        match self {
+            Self::Refused(_) | Self::Dns | Self::Request => Phase::Address,
+            Self::Connect => Phase::Connect,
+            Self::TlsCertificate | Self::Tls => Phase::Tls,
+            Self::Broken | Self::NotHttp | Self::Decompression | Self::Coding | Self::BadRedirect => Phase::Answer,
+            Self::HeadersTooLarge | Self::BodyTooLarge | Self::ScanTooLarge | Self::TooManyRedirects => Phase::Cap,
+            Self::Timeout | Self::ScanTimeout => Phase::Deadline,
+        }
+    }
+}
+
+impl From<reqwest::Error> for NetError {
+    fn from(error: reqwest::Error) -> Self {
+        if let Some(refusal) = find::<Refusal>(&error) {
+            return Self::Refused(*refusal);
+        }
+        if error.is_timeout() {
+            return Self::Timeout;
+        }
+        if error.is_dns() {
+            return Self::Dns;
+        }
+        if let Some(tls) = find::<rustls::Error>(&error) {
+            return if matches!(tls, rustls::Error::InvalidCertificate(_)) { Self::TlsCertificate } else { Self::Tls };
+        }
+        if let Some(hyper) = find::<hyper::Error>(&error) {
+            if hyper.is_parse_too_large() {
+                return Self::HeadersTooLarge;
+            }
+            if hyper.is_parse() {
+                return Self::NotHttp;
+            }
+        }
+        if error.is_builder() {
+            return Self::Request;
+        }
+        if error.is_connect() { Self::Connect } else { Self::Broken }
+    }
+}
+
+/// The first error of type `E` in the chain. An `io::Error` hides the error it was made of from `source`, so it is
+/// asked for it.
+fn find<'e, E: Error + 'static>(error: &'e (dyn Error + 'static)) -> Option<&'e E> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(found) = error.downcast_ref::<E>() {
+            return Some(found);
+        }
+        let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        if let Some(inner) = inner {
+            let inner: &(dyn Error + 'static) = inner;
+            if let Some(found) = find::<E>(inner) {
+                return Some(found);
+            }
+        }
+        next = error.source();
+    }
+    None
+}
