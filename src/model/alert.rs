@@ -150,8 +150,47 @@ pub struct AlertUnit {
     pub mark: super::incident::UnitMark,
     /// What a decision binds to.
     pub fingerprints: Vec<Fingerprint>,
+    /// Fingerprints that were cut.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more_fingerprints: u32,
     /// Companions, one sentence each.
     pub notes: Vec<String>,
+}
+
+impl AlertUnit {
+    /// Where it stands in a message.
+    #[must_use]
+    pub fn section(&self) -> Section {
+        Section::of(self.severity, &self.impact)
+    }
+}
+
+/// The parts of a message about drift, in their order (design, section 4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Section {
+    /// What gives power or changes what a model does, and whatever else is too bad to leave undecided.
+    Decide,
+    /// Calls that worked fail.
+    CanBreak,
+    /// The rest.
+    GoodToKnow,
+}
+
+impl Section {
+    /// Where a unit stands, by its severity and its main impact.
+    #[must_use]
+    pub fn of(severity: Severity, impact: &[Impact]) -> Self {
+        match impact.first() {
+            Some(Impact::Breaking) if severity >= Severity::Medium => Self::CanBreak,
+            Some(Impact::Security | Impact::Exposure | Impact::Behavior) if severity >= Severity::Medium => {
+                Self::Decide
+            }
+            Some(Impact::Cosmetic | Impact::Operational | Impact::Conformance) | None if severity >= Severity::High => {
+                Self::Decide
+            }
+            Some(_) | None => Self::GoodToKnow,
+        }
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]

@@ -162,8 +162,11 @@ fn is_count(text: &str) -> bool {
 /// A name that needs no quotes: one word of harmless characters, no link that a mail program would make live.
 fn is_plain(name: &str) -> bool {
     let harmless = |c: char| c.is_ascii_alphanumeric() || "_-./:@{}?=&%+~*$".contains(c);
-    let linked = || ["http:", "https:", "mailto:", "www."].iter().any(|start| name.to_ascii_lowercase().contains(start));
-    name.starts_with(|c: char| c.is_ascii_alphanumeric() || "_/{@$".contains(c)) && name.chars().all(harmless) && !linked()
+    let linked =
+        || ["http:", "https:", "mailto:", "www."].iter().any(|start| name.to_ascii_lowercase().contains(start));
+    name.starts_with(|c: char| c.is_ascii_alphanumeric() || "_/{@$".contains(c))
+        && name.chars().all(harmless)
+        && !linked()
 }
 
 #[cfg(test)]

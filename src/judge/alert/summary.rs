@@ -1,0 +1,234 @@
+//! The first lines of a message, five at most: how much, what fails, what else needs a decision, which versions, and
+//! that nothing is blocked.
+
+use jiff::Timestamp;
+
+use crate::model::alert::AlertType;
+use crate::model::facet::{Facet, FacetName};
+use crate::model::incident::{EndReason, UnitMark};
+use crate::model::text;
+
+use super::tally::{self, Fate, Thing};
+use super::units::{Since, UnitStory};
+use super::{Story, evidence, words};
+
+const LINES: usize = 5;
+/// Characters of a title in a sentence.
+const TITLE: usize = 72;
+
+/// At most five lines.
+pub(super) fn summary(story: &Story<'_>, told: &[UnitStory<'_>]) -> Vec<String> {
+    let mut lines = match story.kind {
+        AlertType::DriftOpened | AlertType::DriftChanged => drift(story, told),
+        AlertType::DriftResolved => resolved(story, told),
+        AlertType::SightLost => sight_lost(story, told),
+        AlertType::SightBack => sight_back(story, told),
+    };
+    lines.retain(|line| !line.is_empty());
+    lines.truncate(LINES);
+    lines
+}
+
+/// First sight of anything in the incident.
+pub(super) fn since(story: &Story<'_>, told: &[UnitStory<'_>]) -> Timestamp {
+    told.iter().flat_map(UnitStory::rows).map(|row| row.first_at).min().unwrap_or(story.incident.opened_at)
+}
+
+fn drift(story: &Story<'_>, told: &[UnitStory<'_>]) -> Vec<String> {
+    vec![
+        news(told),
+        counts(story, told),
+        what_fails(told),
+        to_decide(told),
+        format!("{}driftd reports, it blocks nothing.", versions(story)),
+    ]
+}
+
+/// For a further revision: what is new in it.
+fn news(told: &[UnitStory<'_>]) -> String {
+    let numbers = |since: Since| {
+        let units = told.iter().filter(|told| told.since == since && told.unit.mark.stands());
+        let mut numbers: Vec<u32> = units.map(|told| told.unit.n).collect();
+        numbers.sort_unstable();
+        numbers
+    };
+    let part = |numbers: &[u32], one: &str, many: &str| match numbers {
+        [] => None,
+        [n] => Some(format!("item {n} {one}")),
+        many_of => {
+            let shown: Vec<String> = many_of.iter().take(6).map(u32::to_string).collect();
+            let more = many_of.len() - shown.len();
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            Some(format!("items {}{more} {many}", shown.join(", ")))
+        }
+    };
+    let parts = [
+        part(&numbers(Since::New), "is new", "are new"),
+        part(&numbers(Since::Changed), "has changed again", "have changed again"),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    if parts.is_empty() { String::new() } else { format!("Since the last message: {}.", words::list(&parts)) }
+}
+
+/// `Of 11 tools 8 are renamed and 2 gone; 4 are new. Gone: ...`
+fn counts(story: &Story<'_>, told: &[UnitStory<'_>]) -> String {
+    let mut sentences = Vec::new();
+    let tools = |fate| tally::total(told, Thing::Tool, fate);
+    let (renamed, gone, new) = (tools(Fate::Renamed), tools(Fate::Gone), tools(Fate::New));
+    let before = evidence::baseline_items(story, told, Facet::McpTools).filter(|before| *before >= renamed + gone);
+    if renamed + gone > 0
+        && let Some(before) = before
+    {
+        let lost = [(renamed, "renamed"), (gone, "gone")];
+        let lost: Vec<String> = lost.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
+        let added = if new > 0 { format!("; {new} new") } else { String::new() };
+        sentences.push(format!("Of {}: {}{added}.", words::count(before, "tool"), words::list(&lost)));
+    } else {
+        sentences.extend(sentence(told, Thing::Tool));
+    }
+    sentences
+        .extend(Thing::ALL.into_iter().filter(|thing| *thing != Thing::Tool).filter_map(|thing| sentence(told, thing)));
+    sentences.join(" ")
+}
+
+/// `Resources: 100 gone, 7 new.`
+fn sentence(told: &[UnitStory<'_>], thing: Thing) -> Option<String> {
+    let parts = Fate::ALL.into_iter().map(|fate| (tally::total(told, thing, fate), fate.word()));
+    let parts: Vec<String> = parts.filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
+    let noun = thing.noun();
+    let mut letters = noun.chars();
+    let capital: String = letters.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(letters).collect();
+    (!parts.is_empty()).then(|| format!("{capital}s: {}.", parts.join(", ")))
+}
+
+fn what_fails(told: &[UnitStory<'_>]) -> String {
+    let any = |fate| Thing::ALL.into_iter().any(|thing| tally::total(told, thing, fate) > 0);
+    let mut sentences = Vec::new();
+    if any(Fate::Renamed) {
+        sentences.push("The old names fail.".to_owned());
+    } else if any(Fate::Gone) {
+        sentences.push("Calls to what is gone fail.".to_owned());
+    }
+    match tally::otherwise_breaking(told).count() {
+        0 => {}
+        1 if sentences.is_empty() => sentences.push("Calls that worked can fail.".to_owned()),
+        n => sentences.push(format!("{} can break calls that worked.", words::count(n, "other change"))),
+    }
+    sentences.join(" ")
+}
+
+/// `Also to decide: the instructions changed; the server goes by another name.`
+fn to_decide(told: &[UnitStory<'_>]) -> String {
+    const SHOWN: usize = 2;
+    let titles: Vec<String> = told
+        .iter()
+        .filter(|told| told.is_to_decide() && matches!(told.unit.mark, UnitMark::Pending | UnitMark::Open))
+        .map(|told| text::inert(words::clause(&told.unit.title), TITLE))
+        .collect();
+    let breaks = told.iter().any(|told| told.unit.mark.stands() && !told.is_to_decide());
+    let start = if breaks { "Also to decide" } else { "To decide" };
+    let shown = titles.iter().take(SHOWN).cloned().collect::<Vec<_>>().join("; ");
+    match titles.len() {
+        0 => String::new(),
+        n if n > SHOWN => format!("{start}: {shown}; and {} more.", n - SHOWN),
+        _ => format!("{start}: {shown}."),
+    }
+}
+
+fn versions(story: &Story<'_>) -> String {
+    match (evidence::version_before(story), evidence::version_after(story)) {
+        (Some(before), Some(after)) if before == after => format!("It still says {before}. "),
+        (Some(before), Some(after)) => format!("It says {before} -> {after}. "),
+        (None, Some(after)) => format!("It says {after}. "),
+        (_, None) => String::new(),
+    }
+}
+
+fn resolved(story: &Story<'_>, told: &[UnitStory<'_>]) -> Vec<String> {
+    let reason = story.incident.ended.as_ref().map_or(EndReason::Reverted, |ended| ended.reason);
+    let how = match (reason, story.decision) {
+        (EndReason::Accepted, Some(decision)) => {
+            let why = decision.reason.as_deref().map(|why| format!(": {}", text::quoted(why, 300))).unwrap_or_default();
+            format!("{} accepted it{why}.", words::person(&decision.by))
+        }
+        (EndReason::Accepted, None) => "It is accepted.".to_owned(),
+        (EndReason::Rejected, _) => "It was rejected, and what was rejected is gone.".to_owned(),
+        (EndReason::Retired, _) => "The target is in the inventory no more. What was decided is kept.".to_owned(),
+        (EndReason::Reverted, _) => "It went back by itself: what was accepted is there again.".to_owned(),
+    };
+    let now = match reason {
+        EndReason::Accepted => "What this incident showed is the baseline now; the next change is measured against it.",
+        EndReason::Reverted | EndReason::Rejected => "The baseline is what it was. Nothing is left to decide.",
+        EndReason::Retired => "",
+    };
+    let from = since(story, told);
+    let stood = format!(
+        "It stood for {}, from {} to {}.",
+        words::span(from, story.now),
+        words::minute(from),
+        words::minute(story.now)
+    );
+    vec![how, marks(told), stood, now.to_owned()]
+}
+
+/// `3 accepted, 1 back as it was.`, where they ended in several ways.
+fn marks(told: &[UnitStory<'_>]) -> String {
+    let marks = [
+        (UnitMark::Accepted, "accepted"),
+        (UnitMark::Reverted, "back as it was"),
+        (UnitMark::Rejected, "rejected"),
+        (UnitMark::Retired, "no longer watched"),
+    ];
+    let counted = marks.map(|(mark, word)| (told.iter().filter(|told| told.unit.mark == mark).count(), word));
+    let parts: Vec<String> = counted.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
+    if parts.len() > 1 {
+        format!("Of {}: {}.", words::count(told.len(), "item"), parts.join(", "))
+    } else {
+        String::new()
+    }
+}
+
+fn sight_lost(story: &Story<'_>, told: &[UnitStory<'_>]) -> Vec<String> {
+    let standing = told.iter().filter(|told| told.unit.mark.stands());
+    let said = standing.flat_map(UnitStory::rows).map(|row| row.drift.message.as_str()).next().unwrap_or_default();
+    let what = format!("Since {}: {}", words::minute(since(story, told)), text::inert(said, 300));
+    let last = story.memory.scans.last_ok.map(|at| format!("Seen in full last: {}. ", words::minute(at)));
+    vec![
+        what,
+        format!("Not watched meanwhile: {}.", not_watched(story, told)),
+        format!("{}What was accepted stays; nothing is judged on what is not seen.", last.unwrap_or_default()),
+        "driftd goes on asking, more rarely the longer it lasts.".to_owned(),
+    ]
+}
+
+/// The facets that cannot be watched while sight is lost.
+fn not_watched(story: &Story<'_>, told: &[UnitStory<'_>]) -> String {
+    let standing = || told.iter().filter(|told| told.unit.mark.stands());
+    let whole = standing().any(|told| told.sight_facets().is_empty());
+    let named: Vec<String> = if whole {
+        let held = story.memory.baseline.keys().filter(|name| name.facet != Facet::Scan);
+        held.map(|name: &FacetName| words::facet(*name)).collect()
+    } else {
+        standing().flat_map(UnitStory::sight_facets).collect()
+    };
+    if named.is_empty() { "everything".to_owned() } else { words::list(&named) }
+}
+
+fn sight_back(story: &Story<'_>, told: &[UnitStory<'_>]) -> Vec<String> {
+    let from = since(story, told);
+    let causes: Vec<String> = told
+        .iter()
+        .flat_map(UnitStory::rows)
+        .take(1)
+        .map(|row| format!("What kept us from seeing: {}", text::inert(&row.drift.message, 300)))
+        .collect();
+    let mut lines = vec![format!(
+        "Out of sight for {}, from {} to {}.",
+        words::span(from, story.now),
+        words::minute(from),
+        words::minute(story.now)
+    )];
+    lines.extend(causes);
+    lines.push("What changed meanwhile is told apart from this, measured against the same baseline.".to_owned());
+    lines
+}

@@ -1,0 +1,273 @@
+//! A message's numbered things: which, in which order, and how much of each.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use crate::model::alert::{AlertType, AlertUnit, Section};
+use crate::model::drift::{Detail, Drift, DriftRow, Fingerprint};
+use crate::model::facet::FacetName;
+use crate::model::incident::{Member, Unit};
+use crate::model::pointer::Pointer;
+use crate::model::text;
+
+use super::{Story, excerpt, words};
+
+/// Units that one message tells; further ones are counted, and stand in the attachment.
+const UNITS: usize = 200;
+/// Items of one unit.
+const ITEMS: usize = 300;
+/// Details of one unit.
+const DETAILS: usize = 60;
+/// Notes of one unit.
+const NOTES: usize = 20;
+/// Fingerprints of one unit.
+const FINGERPRINTS: usize = 500;
+/// Characters of one text.
+const TEXT: usize = 6_000;
+/// Characters of one name.
+const NAME: usize = 512;
+/// Characters of all texts and names of a message together; beyond it each is cut to a stub.
+const ALL: usize = 400_000;
+/// What is left of a text when the message is full.
+const STUB: usize = 160;
+
+/// A unit with the drifts it stands for.
+#[derive(Debug)]
+pub(super) struct UnitStory<'a> {
+    /// The unit.
+    pub(super) unit: &'a Unit,
+    /// Each member with its drift, where that is at hand.
+    pub(super) members: Vec<(&'a Member, Option<&'a DriftRow>)>,
+    /// What is different since the revision before; `None` at a first one.
+    pub(super) since: Since,
+    /// How the revision before is called.
+    previous: Option<String>,
+}
+
+/// How a unit differs from the revision before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Since {
+    /// It was told so before, or nothing was told before.
+    Same,
+    /// It was not there.
+    New,
+    /// It has another value or severity.
+    Changed,
+}
+
+impl UnitStory<'_> {
+    /// Whether it stands under DECIDE.
+    pub(super) fn is_to_decide(&self) -> bool {
+        Section::of(self.unit.severity, &self.unit.impact) == Section::Decide
+    }
+
+    /// For sight: the facets that could not be read; empty when it is the endpoint.
+    pub(super) fn sight_facets(&self) -> Vec<String> {
+        let names = self.unit.members.iter().filter_map(|member| member.path.token(0));
+        names.filter_map(|token| token.parse::<FacetName>().ok()).map(words::facet).collect()
+    }
+
+    /// First sight of any of its drifts.
+    pub(super) fn rows(&self) -> impl Iterator<Item = &DriftRow> {
+        self.members.iter().filter_map(|(_, row)| *row)
+    }
+}
+
+/// Units in the order of a message: what stands first; power, then what breaks, then the rest; worst first, then by
+/// number.
+pub(super) fn in_message_order<'a>(story: &Story<'a>) -> Vec<UnitStory<'a>> {
+    let mut rows: BTreeMap<(FacetName, &Pointer), Vec<&'a DriftRow>> = BTreeMap::new();
+    for row in story.drifts {
+        rows.entry((row.drift.facet, &row.drift.path)).or_default().push(row);
+    }
+    // A place may have had several lives: the one with the member's value, else the newest.
+    let row_of = |member: &Member| {
+        let lives = rows.get(&(member.facet, &member.path))?;
+        let same = lives.iter().find(|row| row.drift.fingerprint == member.fingerprint);
+        same.or_else(|| lives.iter().max_by_key(|row| row.first_at)).copied()
+    };
+    let before = match story.kind {
+        AlertType::DriftChanged => story.memory.incidents.iter().find(|before| before.id == story.incident.id),
+        AlertType::DriftOpened | AlertType::DriftResolved | AlertType::SightLost | AlertType::SightBack => None,
+    };
+    let before = before.filter(|before| before.revision < story.incident.revision);
+    let mut told: Vec<UnitStory<'a>> = story
+        .incident
+        .units
+        .iter()
+        .map(|unit| UnitStory {
+            unit,
+            members: unit.members.iter().map(|member| (member, row_of(member))).collect(),
+            since: before.map_or(Since::Same, |before| since(unit, &before.units)),
+            previous: before.map(words::reference),
+        })
+        .collect();
+    told.sort_by_key(|told| {
+        let unit = told.unit;
+        let section = Section::of(unit.severity, &unit.impact);
+        (!unit.mark.stands(), section, std::cmp::Reverse(unit.severity), unit.n)
+    });
+    told
+}
+
+fn since(unit: &Unit, before: &[Unit]) -> Since {
+    let values = |unit: &Unit| unit.members.iter().map(|member| member.fingerprint).collect::<BTreeSet<Fingerprint>>();
+    match before.iter().find(|known| known.n == unit.n) {
+        None => Since::New,
+        Some(known) if known.severity != unit.severity || values(known) != values(unit) => Since::Changed,
+        Some(_) => Since::Same,
+    }
+}
+
+/// The units of the alert document, and how many were cut.
+pub(super) fn describe(told: &[UnitStory<'_>]) -> (Vec<AlertUnit>, u32) {
+    let mut room = Room(ALL);
+    let units = told.iter().take(UNITS).map(|told| describe_one(told, &mut room)).collect();
+    (units, number(told.len().saturating_sub(UNITS)))
+}
+
+fn describe_one(told: &UnitStory<'_>, room: &mut Room) -> AlertUnit {
+    let unit = told.unit;
+    let rule = words::of_rule(&unit.rule.rule);
+    let title = if unit.title.is_empty() { rule.title } else { &unit.title };
+    let details = details(told, room);
+    AlertUnit {
+        n: unit.n,
+        rule: unit.rule.rule.clone(),
+        case: unit.rule.case.clone(),
+        severity: unit.severity,
+        impact: unit.impact.clone(),
+        title: text::inert(title, 200),
+        items: unit.items.iter().take(ITEMS).map(|item| room.take(item, NAME)).collect(),
+        more_items: number(unit.items.len().saturating_sub(ITEMS)),
+        used: true,
+        diff: as_one_text(&details, room),
+        details,
+        why: rule.why.to_owned(),
+        ask: rule.ask.to_owned(),
+        mark: unit.mark,
+        fingerprints: unit.members.iter().take(FINGERPRINTS).map(|member| member.fingerprint).collect(),
+        more_fingerprints: number(unit.members.len().saturating_sub(FINGERPRINTS)),
+        notes: notes(told),
+    }
+}
+
+fn number(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}
+
+/// What is left of a message's length.
+struct Room(usize);
+
+impl Room {
+    /// `text` at most `max` characters long, a stub of it when the message is full.
+    fn take(&mut self, text: &str, max: usize) -> String {
+        let cut = excerpt::cut(text, max.min(self.0.max(STUB)));
+        self.0 = self.0.saturating_sub(cut.len());
+        cut
+    }
+
+    fn take_diff(&mut self, diff: &str) -> String {
+        let excerpt = excerpt::excerpt(diff, TEXT.min(self.0.max(STUB)));
+        self.0 = self.0.saturating_sub(excerpt.len());
+        excerpt
+    }
+}
+
+/// Its drifts' details: one told by all members once, others under their item's name.
+fn details(told: &UnitStory<'_>, room: &mut Room) -> Vec<Detail> {
+    let drifts: Vec<&Drift> = told.rows().map(|row| &row.drift).collect();
+    let Some(first) = drifts.first() else { return Vec::new() };
+    let alike = drifts.iter().all(|drift| drift.details == first.details);
+    let several = told.unit.items.len() > 1;
+    let mut out: Vec<Detail> = Vec::new();
+    let mut left = 0_usize;
+    let mut faces = BTreeSet::new();
+    for drift in drifts.iter().take(if alike { 1 } else { drifts.len() }) {
+        // The same place in another face says the same again.
+        if drift.details.is_empty() || !faces.insert((drift.facet.facet, &drift.path, drift.fingerprint)) {
+            continue;
+        }
+        if out.len() >= DETAILS {
+            left += drift.details.len();
+            continue;
+        }
+        if several && !alike && !names_itself(drift) {
+            out.push(Detail::Text { text: format!("{}:", text::name(drift.path.token(1).unwrap_or_default())) });
+        }
+        out.extend(drift.details.iter().map(|detail| shorten(detail, room)));
+    }
+    if out.len() > DETAILS {
+        left += out.len() - DETAILS;
+        out.truncate(DETAILS);
+    }
+    if left > 0 {
+        out.push(Detail::Text { text: format!("({} more: attachment)", words::count(left, "line")) });
+    }
+    out
+}
+
+/// A rename's first detail is its old and new name.
+fn names_itself(drift: &Drift) -> bool {
+    drift.rule.rule == "tool.renamed" && matches!(drift.details.first(), Some(Detail::Moved { .. }))
+}
+
+fn shorten(detail: &Detail, room: &mut Room) -> Detail {
+    match detail {
+        Detail::Text { text } => Detail::Text { text: text::inert(&room.take(text, TEXT), TEXT + 40) },
+        Detail::Moved { from, to } => Detail::Moved { from: room.take(from, NAME), to: room.take(to, NAME) },
+        Detail::Words { diff, before_chars, after_chars, kept_words, total_words } => Detail::Words {
+            diff: room.take_diff(diff),
+            before_chars: *before_chars,
+            after_chars: *after_chars,
+            kept_words: *kept_words,
+            total_words: *total_words,
+        },
+        Detail::Quote { label, text } => Detail::Quote { label: text::inert(label, 200), text: room.take(text, TEXT) },
+    }
+}
+
+/// Details as one text for machines that show it: inert, a peer's words behind `| `.
+fn as_one_text(details: &[Detail], room: &mut Room) -> String {
+    let mut out = String::new();
+    let quote = |out: &mut String, words: &str| {
+        for line in text::lines(words) {
+            let _ = writeln!(out, "| {line}");
+        }
+    };
+    for detail in details {
+        match detail {
+            Detail::Text { text } => {
+                out.push_str(text);
+                out.push('\n');
+            }
+            Detail::Moved { from, to } => {
+                let _ = writeln!(out, "{} -> {}", text::name(from), text::name(to));
+            }
+            Detail::Words { diff, .. } => quote(&mut out, diff),
+            Detail::Quote { label, text } => {
+                let _ = writeln!(out, "{label}:");
+                quote(&mut out, text);
+            }
+        }
+    }
+    room.take(out.trim_end(), TEXT)
+}
+
+/// Companions of its drifts, each once, and what is new about it.
+fn notes(told: &UnitStory<'_>) -> Vec<String> {
+    let previous = told.previous.as_deref().unwrap_or_default();
+    let mut notes: Vec<String> = match told.since {
+        Since::Same => Vec::new(),
+        Since::New => vec![format!("New since {previous}.")],
+        Since::Changed => vec![format!("Not as in {previous}: it has changed again.")],
+    };
+    let mut seen = BTreeSet::new();
+    let texts = told.rows().flat_map(|row| &row.drift.notes).map(|note| note.text.as_str());
+    let fresh: Vec<&str> = texts.filter(|text| seen.insert(*text)).collect();
+    notes.extend(fresh.iter().take(NOTES).map(|note| text::inert(note, 300)));
+    if fresh.len() > NOTES {
+        notes.push(format!("And {}.", words::count(fresh.len() - NOTES, "more note")));
+    }
+    notes
+}
