@@ -3,23 +3,19 @@
 //! Everything is real but the time it takes: the server speaks MCP on a loopback port, the daemon is the one that
 //! `run` starts, its store is a file. Only the confirmation is short: one second instead of minutes.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use tokio::net::TcpListener;
 
 use crate::clock::Clock;
-use crate::config::{Config, ScanSettings};
+use crate::config::{self, Config};
 use crate::control;
 use crate::daemon::Daemon;
-use crate::model::confirm::{Confirm, Threshold};
-use crate::model::inventory::{Cadence, Target};
-use crate::model::receiver::{Channel, Receiver};
-use crate::model::target::{BaselineMode, Kind};
 use crate::operations::{Answer, Decision, Request, document};
 use crate::secret::Environment;
+use crate::signals::Stop;
 
 mod server;
 
@@ -43,7 +39,7 @@ pub trait Narrator {
 ///
 /// # Errors
 /// When a part does not start, or a step takes longer than two minutes.
-pub async fn run(narrator: &mut impl Narrator, stay: bool, stop: impl Future<Output = ()>) -> anyhow::Result<()> {
+pub async fn run(narrator: &mut impl Narrator, stay: bool, stop: &mut Stop) -> anyhow::Result<()> {
     let home = tempfile::Builder::new().prefix("driftd-demo-").tempdir().context("failed to make a directory")?;
     let listener = TcpListener::bind("127.0.0.1:0").await.context("failed to listen for the sample server")?;
     let url = format!("http://{}/mcp", listener.local_addr()?);
@@ -51,24 +47,33 @@ pub async fn run(narrator: &mut impl Narrator, stay: bool, stop: impl Future<Out
     let server = axum::serve(listener, server::router(release.clone()));
     let config = config(home.path(), &url)?;
     let socket = config.control.clone();
+    let file = config.file.clone();
     let daemon = Daemon::start(config, Environment::process(), Clock::system()).await?;
-    let story = tell(narrator, &release, &socket, &url, stay);
+    let (mut daemon_stop, hand) = Stop::by_hand();
+    let mut running = std::pin::pin!(daemon.run(&mut daemon_stop));
+    let stage = Stage { release: &release, socket: &socket, url: &url, file: &file, stay };
     let told = tokio::select! {
-        told = story => told,
+        told = tell(narrator, &stage) => told,
         served = server => served.context("the sample server stopped"),
-        () = stop => Ok(()),
+        ran = &mut running => return ran,
+        _ = stop.asked() => Ok(()),
     };
-    daemon.stop().await?;
+    hand.stop();
+    running.await?;
     told
 }
 
-async fn tell(
-    narrator: &mut impl Narrator,
-    release: &Release,
-    socket: &Path,
-    url: &str,
+/// What the story is told with.
+struct Stage<'a> {
+    release: &'a Release,
+    socket: &'a Path,
+    url: &'a str,
+    file: &'a Path,
     stay: bool,
-) -> anyhow::Result<()> {
+}
+
+async fn tell(narrator: &mut impl Narrator, stage: &Stage<'_>) -> anyhow::Result<()> {
+    let Stage { release, socket, url, file, stay } = *stage;
     narrator.say(&format!("A sample help desk speaks MCP on {url}; driftd takes its baseline."))?;
     let baseline = until(socket, Request::Baseline { id: TARGET.to_owned() }, |answer| match answer {
         Answer::Baseline(baseline) if has_tools(&baseline) => Some(baseline),
@@ -86,9 +91,9 @@ async fn tell(
     delivered(socket, 1).await?;
     if stay {
         narrator.say(&format!(
-            "Decide from another terminal: curl --unix-socket {} http://driftd/v1 -H 'content-type: application/json' -d \
-             '{{\"do\":\"drift\",\"reference\":\"{reference}\"}}'; stop with Ctrl-C.",
-            socket.display()
+            "Decide from another terminal, with `driftd --config {} drift accept {reference} --reason ...`, or look \
+             around with `drift`, `targets`, `history`; stop with Ctrl-C.",
+            file.display()
         ))?;
         return std::future::pending().await;
     }
@@ -138,35 +143,25 @@ async fn ask(socket: &Path, request: Request) -> anyhow::Result<Answer> {
     Ok(control::ask(socket, &request).await??)
 }
 
+/// Writes a configuration like anybody's and reads it.
 fn config(home: &Path, url: &str) -> anyhow::Result<Config> {
-    let at_once = Threshold { sightings: 2, after: Duration::from_secs(1) };
-    let target = Target {
-        id: TARGET.parse()?,
-        kind: Kind::Mcp,
-        url: url.parse()?,
-        cadence: Cadence::Every(Duration::from_secs(1)),
-        timeout: Duration::from_secs(20),
-        scan_timeout: Duration::from_mins(1),
-        auth: None,
-        labels: BTreeMap::from([("team".to_owned(), "sample".to_owned())]),
-        headers: Vec::new(),
-        paused: false,
-        anonymous: true,
-        end_session: true,
-        baseline: BaselineMode::FirstSeen,
-        egress_allow: Vec::new(),
-    };
-    Ok(Config {
-        file: PathBuf::from("demo"),
-        inventory_files: Vec::new(),
-        store: home.join("driftd.db"),
-        control: home.join("driftd.sock"),
-        metrics_listen: ([127, 0, 0, 1], 0).into(),
-        scan: ScanSettings { concurrency: 1, per_host: 1, contact: None },
-        confirm: Confirm { security: at_once, surface: at_once, sight: at_once },
-        egress_allow: Vec::new(),
-        receivers: vec![Receiver { name: "terminal".to_owned(), channel: Channel::Console }],
-        routes: Vec::new(),
-        targets: vec![target],
-    })
+    let file = home.join("driftd.yaml");
+    std::fs::write(&file, DRIFTD_YAML)?;
+    std::fs::write(home.join("inventory.yaml"), INVENTORY_YAML.replace("URL", url))?;
+    let home = [("STATE_DIRECTORY", home), ("RUNTIME_DIRECTORY", home)];
+    let environment = Environment::from_map(home.map(|(name, path)| (name, path.to_string_lossy())));
+    Ok(config::load(&file, &environment)?)
 }
+
+const DRIFTD_YAML: &str = "\
+metrics_listen: 127.0.0.1:0
+inventory: [ inventory.yaml ]
+confirm: { sightings: 2, after: 1s }
+receivers:
+  - { name: terminal, console: {} }
+";
+
+const INVENTORY_YAML: &str = "\
+targets:
+  - { id: help-desk, kind: mcp, url: \"URL\", every: 1s, labels: { team: sample } }
+";

@@ -5,23 +5,24 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use secrecy::ExposeSecret as _;
 use tokio::sync::Notify;
 
 use crate::clock::Clock;
+use crate::deliver::crash;
 use crate::judge;
-use crate::judge::settle::Scene;
+use crate::judge::settle::{Arrival, Parts, Scene};
 use crate::metrics::Metrics;
 use crate::model::confirm::Confirm;
 use crate::model::digest::Digest;
-use crate::model::drift::DriftState;
-use crate::model::facet::{FacetName, FacetState};
+use crate::model::drift::{DriftRow, DriftState};
+use crate::model::facet::{Face, Facet, FacetName, FacetState, UnseenKind};
 use crate::model::inventory::Target;
 use crate::model::memory::{FacetMemory, Memory, ScanMemory};
 use crate::model::notice::Route;
-use crate::model::observation::{Observation, Outcome};
+use crate::model::observation::{Detection, DetectionState, Observation, Outcome};
+use crate::model::pointer::Pointer;
 use crate::model::settlement::Settlement;
-use crate::model::snapshot::Snapshot;
+use crate::model::snapshot::{Coverage, Snapshot};
 use crate::model::target::TargetId;
 use crate::net::Door;
 use crate::secret::Environment;
@@ -71,6 +72,36 @@ struct Remembered {
     blocked: bool,
     pending: u32,
     open: u32,
+    sight: Sight,
+}
+
+/// What the last scans say of a target's sight, for gauges.
+#[derive(Clone, Debug, Default)]
+struct Sight {
+    /// It has answered in its protocol at least once.
+    answered: bool,
+    /// Losing it is confirmed.
+    lost: bool,
+    confirmed: bool,
+    credential_ok: Option<bool>,
+    watched: BTreeMap<FacetName, bool>,
+}
+
+/// What is known of a target, for gauges.
+#[derive(Clone, Debug, Default)]
+pub struct Standing {
+    /// It answers in its protocol; `None` before anything is known.
+    pub up: Option<bool>,
+    /// A block is confirmed.
+    pub blocked: bool,
+    /// Its protocol was confirmed in the last scan that saw anything.
+    pub confirmed: bool,
+    /// Our credential was taken; `None` before it was tried.
+    pub credential_ok: Option<bool>,
+    /// Last complete scan.
+    pub last_success: Option<Timestamp>,
+    /// For each facet whether it is watched, and when it was last seen.
+    pub facets: BTreeMap<FacetName, (bool, Option<Timestamp>)>,
 }
 
 /// What a scan came to, for the loop and for who asked.
@@ -131,17 +162,53 @@ impl Scanner {
     pub async fn remember(&self, id: &TargetId) -> Result<(), StoreError> {
         let memory = self.store.memory(id).await?;
         let recheck = self.store.target(id).await?.and_then(|row| row.recheck);
+        let mut sight = self.cache().get(id).map(|before| before.sight.clone()).unwrap_or_default();
+        if sight.watched.is_empty()
+            && let Some(last) = self.store.latest_snapshot(id).await?
+        {
+            sight.see(last.outcome, &last.mcp, &last.facets, &last.coverage);
+        }
+        sight.lost = lost(&memory.drifts);
         let remembered = Remembered {
             recheck,
-            blocked: judge::settle::is_blocked(&memory.drifts),
-            pending: standing(&memory.drifts, DriftState::Pending),
-            open: standing(&memory.drifts, DriftState::Open),
+            blocked: is_blocked(&memory.drifts),
+            pending: count_in(&memory.drifts, DriftState::Pending),
+            open: count_in(&memory.drifts, DriftState::Open),
             quiet: None,
             scans: memory.scans,
             facets: memory.facets,
+            sight,
         };
         self.cache().insert(id.clone(), remembered);
         Ok(())
+    }
+
+    /// Reads what the store knows of all of `targets`.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn remember_all(&self, targets: &[Target]) -> Result<(), StoreError> {
+        for target in targets {
+            self.remember(&target.id).await?;
+        }
+        Ok(())
+    }
+
+    /// What is known of `id`, for gauges.
+    pub fn standing(&self, id: &TargetId) -> Standing {
+        let cache = self.cache();
+        let Some(remembered) = cache.get(id) else { return Standing::default() };
+        let facets = remembered.sight.watched.iter().map(|(name, watched)| {
+            (*name, (*watched, remembered.facets.get(name).and_then(|facet| facet.last_seen)))
+        });
+        Standing {
+            up: (remembered.sight.answered || remembered.sight.lost).then_some(!remembered.sight.lost),
+            blocked: remembered.blocked,
+            confirmed: remembered.sight.confirmed,
+            credential_ok: remembered.sight.credential_ok,
+            last_success: remembered.scans.last_ok,
+            facets: facets.collect(),
+        }
     }
 
     /// What decides when `id` is due.
@@ -208,19 +275,21 @@ impl Scanner {
             receivers: &self.manner.receivers,
             memory: &memory,
             now,
+            parts: Parts::default(),
         };
-        let mut settlement = judge::settle::settle_scan(&scene, &snapshot, &judgment);
-        settlement.scans.not_before = observation.not_before;
+        let settlement = judge::settle::settle_scan(&scene, &snapshot, &judgment, Arrival::of(observation));
         let quiet = judge::settle::is_quiet(&memory, &snapshot, &judgment);
         writer.commit(&settlement, Some(&snapshot)).await?;
+        crash::point(crash::Point::AfterCommit);
+        // Still under the writer's lock: no decision comes between what is stored and what is kept.
+        let report = self.keep(&memory, &settlement, &snapshot, quiet);
         drop(writer);
-        crate::deliver::crash::point("after-commit");
         self.tell(&settlement);
-        Ok(self.keep(&memory, &settlement, &snapshot, quiet))
+        Ok(report)
     }
 
     /// Counts what a settlement did, and wakes who sends what it owes.
-    fn tell(&self, settlement: &Settlement) {
+    pub fn tell(&self, settlement: &Settlement) {
         for rule in &settlement.detected {
             self.metrics.drift_detected.with_label_values(&[rule.as_str()]).inc();
         }
@@ -242,17 +311,23 @@ impl Scanner {
 
     fn keep(&self, memory: &Memory, settlement: &Settlement, snapshot: &Snapshot, quiet: bool) -> Report {
         let drifts = after(memory, settlement);
-        let remembered = Remembered {
+        let mut remembered = Remembered {
             scans: settlement.scans.clone(),
             facets: settlement.facets.clone(),
             recheck: settlement.recheck,
             quiet: quiet.then_some(snapshot.digest),
-            blocked: judge::settle::is_blocked(&drifts),
-            pending: standing(&drifts, DriftState::Pending),
-            open: standing(&drifts, DriftState::Open),
+            blocked: is_blocked(&drifts),
+            pending: count_in(&drifts, DriftState::Pending),
+            open: count_in(&drifts, DriftState::Open),
+            sight: Sight::default(),
         };
+        let mut cache = self.cache();
+        let sight = cache.get(&settlement.target).map(|before| before.sight.clone()).unwrap_or_default();
+        remembered.sight = sight;
+        remembered.sight.see(snapshot.outcome, &snapshot.mcp, &snapshot.facets, &snapshot.coverage);
+        remembered.sight.lost = lost(&drifts);
         let report = remembered.report(snapshot);
-        self.cache().insert(settlement.target.clone(), remembered);
+        cache.insert(settlement.target.clone(), remembered);
         report
     }
 
@@ -263,19 +338,16 @@ impl Scanner {
         remembered.scans.last_at = Some(now);
         remembered.scans.last_ok = Some(now);
         remembered.scans.outcome = Some(Outcome::Ok);
-        if judge::settle::read_fresh(snapshot) {
+        if read_fresh(snapshot) {
             remembered.scans.last_fresh = Some(now);
+        }
+        for (name, facet) in &mut remembered.facets {
+            if matches!(snapshot.facets.get(name), Some(FacetState::Seen(_) | FacetState::Absent { .. })) {
+                facet.last_seen = Some(now);
+            }
         }
         remembered.recheck = None;
         remembered.report(snapshot)
-    }
-
-    /// Forgets what is kept of `id` in memory, after a decision changed what the store holds.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
-    pub async fn refresh(&self, id: &TargetId) -> Result<(), StoreError> {
-        self.remember(id).await
     }
 
     fn cache(&self) -> std::sync::MutexGuard<'_, HashMap<TargetId, Remembered>> {
@@ -310,12 +382,77 @@ impl Remembered {
 }
 
 /// The drifts that stand once `settlement` is committed.
-fn after(memory: &Memory, settlement: &Settlement) -> Vec<crate::model::drift::DriftRow> {
+fn after(memory: &Memory, settlement: &Settlement) -> Vec<DriftRow> {
     let mut drifts: BTreeMap<Digest, _> = memory.drifts.iter().map(|row| (row.id, row.clone())).collect();
     drifts.extend(settlement.drifts.iter().map(|row| (row.id, row.clone())));
     drifts.into_values().filter(|row| !row.state.is_ended()).collect()
 }
 
-fn standing(drifts: &[crate::model::drift::DriftRow], state: DriftState) -> u32 {
+fn count_in(drifts: &[DriftRow], state: DriftState) -> u32 {
     u32::try_from(drifts.iter().filter(|row| row.state == state).count()).unwrap_or(u32::MAX)
+}
+
+/// Whether a block is confirmed.
+fn is_blocked(drifts: &[DriftRow]) -> bool {
+    drifts.iter().any(|row| {
+        row.drift.facet.facet == Facet::Scan && row.drift.rule.rule == "scan.blocked" && row.state == DriftState::Open
+    })
+}
+
+/// Whether a list was read a second time over a connection of its own.
+fn read_fresh(snapshot: &Snapshot) -> bool {
+    snapshot.facets.values().any(|state| matches!(state, FacetState::Seen(seen) if seen.stability.fresh))
+}
+
+/// Whether losing sight of the whole endpoint is confirmed.
+fn lost(drifts: &[DriftRow]) -> bool {
+    drifts.iter().any(|row| {
+        row.drift.facet.facet == Facet::Scan && row.drift.path == Pointer::of(["endpoint"]) && row.state == DriftState::Open
+    })
+}
+
+impl Sight {
+    /// Takes in what a scan says.
+    fn see(
+        &mut self,
+        outcome: Outcome,
+        mcp: &Detection,
+        facets: &BTreeMap<FacetName, FacetState>,
+        coverage: &BTreeMap<FacetName, Coverage>,
+    ) {
+        self.watched = coverage.iter().map(|(name, coverage)| (*name, coverage.watched)).collect();
+        if mcp.state != DetectionState::Unseen {
+            self.confirmed = mcp.state == DetectionState::Confirmed;
+        }
+        match outcome {
+            Outcome::Ok | Outcome::Partial | Outcome::CredentialRejected => self.answered = true,
+            Outcome::Blocked | Outcome::RateLimited | Outcome::Unreachable | Outcome::Skipped | Outcome::Error => {}
+        }
+        let ours = facets.iter().filter(|(name, _)| name.face == Face::Auth).map(|(_, state)| state);
+        for state in ours {
+            match state {
+                FacetState::Seen(_) | FacetState::Absent { .. } => self.credential_ok = Some(true),
+                FacetState::Unseen { reason } => match reason.kind {
+                    UnseenKind::CredentialRejected | UnseenKind::CredentialUnavailable => {
+                        self.credential_ok = Some(false);
+                        return;
+                    }
+                    UnseenKind::Unreachable
+                    | UnseenKind::Timeout
+                    | UnseenKind::ServerError
+                    | UnseenKind::HttpStatus
+                    | UnseenKind::Blocked
+                    | UnseenKind::RateLimited
+                    | UnseenKind::Guarded
+                    | UnseenKind::InvalidJson
+                    | UnseenKind::InvalidJsonrpc
+                    | UnseenKind::RpcError
+                    | UnseenKind::CursorLoop
+                    | UnseenKind::TooLarge
+                    | UnseenKind::Refused
+                    | UnseenKind::NotReached => {}
+                },
+            }
+        }
+    }
 }

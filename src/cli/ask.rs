@@ -86,8 +86,8 @@ fn until(text: &str) -> anyhow::Result<jiff::Timestamp> {
     }
     let date: jiff::civil::Date =
         text.parse().with_context(|| format!("--until takes a date (2026-12-07) or an instant, not {text:?}"))?;
-    let midnight = date.tomorrow()?.to_zoned(jiff::tz::TimeZone::UTC)?;
-    Ok(midnight.timestamp())
+    let midnight = date.tomorrow()?.to_datetime(jiff::civil::Time::midnight());
+    Ok(jiff::tz::TimeZone::UTC.to_timestamp(midnight)?)
 }
 
 /// Reads `TARGET@DIGEST`; of a bare `TARGET`, on a terminal, shows the newest snapshot and asks.

@@ -7,19 +7,21 @@ use super::{DemoArgs, page};
 use crate::clock::Clock;
 use crate::daemon::Daemon;
 use crate::secret::Environment;
-use crate::{config, demo, logging, signals};
+use crate::logging::{self, Format};
+use crate::signals::Stop;
+use crate::{config, demo};
 
 /// Runs the daemon until it is told to stop.
 ///
 /// # Errors
 /// Configuration, and whatever kept a part from starting or made it end.
 pub async fn daemon(file: Option<&Path>, filter: &str, json: bool) -> anyhow::Result<Exit> {
-    logging::init(filter, json)?;
+    logging::init(if json { Format::Json } else { Format::Human }, filter)?;
     let environment = Environment::process();
     let config = config::load(&config::locate(file, &environment), &environment)?;
-    let stop = signals::stop()?;
+    let mut stop = Stop::signals()?;
     let daemon = Daemon::start(config, environment, Clock::system()).await?;
-    daemon.run_until(stop).await?;
+    daemon.run(&mut stop).await?;
     Ok(Exit::Fine)
 }
 
@@ -30,9 +32,9 @@ pub async fn daemon(file: Option<&Path>, filter: &str, json: bool) -> anyhow::Re
 pub async fn demo(args: &DemoArgs, filter: &str) -> anyhow::Result<Exit> {
     // The daemon's own lines would stand between the demo's.
     let filter = if filter == "info" { "warn" } else { filter };
-    logging::init(filter, false)?;
-    let stop = signals::stop()?;
-    demo::run(&mut Terminal, args.stay, stop).await?;
+    logging::init(Format::Human, filter)?;
+    let mut stop = Stop::signals()?;
+    demo::run(&mut Terminal, args.stay, &mut stop).await?;
     Ok(Exit::Fine)
 }
 

@@ -12,6 +12,7 @@ use crate::model::confirm::Confirm;
 use crate::model::inventory::Target;
 use crate::model::notice::Route;
 use crate::model::target::TargetId;
+use crate::scan::Scanner;
 use crate::store::{Store, StoreError};
 use crate::watch::Handle;
 
@@ -41,8 +42,8 @@ pub struct Daemon {
     pub watch: Handle,
     /// Wakes the outbox.
     pub wake_delivery: Arc<Notify>,
-    /// Counts what closes.
-    pub metrics: Arc<crate::metrics::Metrics>,
+    /// Keeps targets in memory, and counts.
+    pub scanner: Arc<Scanner>,
 }
 
 impl Office {

@@ -52,8 +52,8 @@ pub(super) async fn observe(
     let scrub = Scrubber(Redactor::new(secrets.iter().map(|(name, value)| (name, value.expose_secret()))));
     let ask = Ask {
         target,
-        headers,
-        credential,
+        headers: &headers,
+        credential: credential.as_ref(),
         date: manner.date,
         known_class: manner.known_class,
         second_read: if manner.fresh { SecondRead::Fresh } else { SecondRead::Same },

@@ -1,0 +1,151 @@
+//! `scan`: one look at a target, with no store and no past.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context as _;
+
+use super::exit::Exit;
+use super::{Output, ScanArgs, page};
+use crate::clock::Clock;
+use crate::config::{self, Config};
+use crate::judge::document;
+use crate::model::facet::FacetState;
+use crate::model::inventory::{Cadence, Target};
+use crate::model::observation::{Observation, Outcome};
+use crate::model::snapshot::{CheckVerdict, Snapshot};
+use crate::model::target::{BaselineMode, Kind, TargetId};
+use crate::model::text;
+use crate::net::{Door, DoorSettings, Roots, SystemResolver};
+use crate::operations::words;
+use crate::secret::Environment;
+
+/// Scans once, writes what was seen and says how it ended.
+///
+/// # Errors
+/// Usage, configuration, and a file that cannot be written.
+pub async fn scan(file: Option<&Path>, output: Output, args: &ScanArgs) -> anyhow::Result<Exit> {
+    let environment = Environment::process();
+    let (mut target, config) = target(file, &environment, &args.target)?;
+    target.egress_allow.extend(args.allow_address.iter().copied());
+    let door = Door::new(DoorSettings {
+        contact: config.as_ref().and_then(|config| config.scan.contact.clone()),
+        allow: config.map(|config| config.egress_allow).unwrap_or_default(),
+        resolver: std::sync::Arc::new(SystemResolver),
+        roots: Roots::Platform,
+    })?;
+    let (observation, snapshot) = crate::scan::look(&door, &target, &environment, Clock::system().now()).await;
+    let document = document::snapshot_document(&snapshot);
+    if let Some(path) = &args.save {
+        let text = serde_json::to_string_pretty(&document)?;
+        std::fs::write(path, text + "\n").with_context(|| format!("failed to write {}", path.display()))?;
+    }
+    match output {
+        Output::Json => page::json(&document)?,
+        Output::Human => page::write(&human(&snapshot, &observation))?,
+    }
+    Ok(exit(&snapshot, args))
+}
+
+/// A target of the inventory, or one made of a URL: an argument with `://`, or with a dot and no such id.
+fn target(file: Option<&Path>, environment: &Environment, name: &str) -> anyhow::Result<(Target, Option<Config>)> {
+    if name.contains("://") {
+        return Ok((from_url(name)?, None));
+    }
+    let path = config::locate(file, environment);
+    if name.contains('.') && file.is_none() && !path.exists() {
+        return Ok((from_url(&format!("https://{name}"))?, None));
+    }
+    let config = config::load(&path, environment)?;
+    match config.targets.iter().find(|target| target.id.as_str() == name) {
+        Some(found) => Ok((found.clone(), Some(config))),
+        None if name.contains('.') => Ok((from_url(&format!("https://{name}"))?, Some(config))),
+        None => anyhow::bail!("no target is called {name:?} in {}; give an id or a URL", path.display()),
+    }
+}
+
+fn from_url(text: &str) -> anyhow::Result<Target> {
+    let url: url::Url = text.parse().with_context(|| format!("{text:?} is no URL"))?;
+    anyhow::ensure!(matches!(url.scheme(), "http" | "https"), "an MCP server is at an http or https URL, not {text:?}");
+    anyhow::ensure!(
+        url.username().is_empty() && url.password().is_none(),
+        "a URL carries no user or password; put the credential into the inventory (auth:)"
+    );
+    let name: String = url
+        .host_str()
+        .unwrap_or_default()
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || c == '.' || c == '-' { c.to_ascii_lowercase() } else { '-' })
+        .collect();
+    let id: TargetId = name.trim_start_matches(['-', '.']).parse().or_else(|_| "target".parse())?;
+    Ok(Target {
+        id,
+        kind: Kind::Mcp,
+        url,
+        cadence: Cadence::Every(Duration::from_mins(15)),
+        timeout: Duration::from_secs(20),
+        scan_timeout: Duration::from_mins(1),
+        auth: None,
+        labels: std::collections::BTreeMap::new(),
+        headers: Vec::new(),
+        paused: false,
+        anonymous: true,
+        end_session: true,
+        baseline: BaselineMode::FirstSeen,
+        egress_allow: Vec::new(),
+    })
+}
+
+fn human(snapshot: &Snapshot, observation: &Observation) -> String {
+    let mut page = String::new();
+    let verdict = document::verdict(snapshot);
+    let said = if verdict.coverage.is_empty() { String::new() } else { format!(" ({})", text::inert(&verdict.coverage, 200)) };
+    let _ = writeln!(page, "{}\n", text::inert(&snapshot.target.url, 300));
+    let _ = writeln!(page, "verdict    {}{said}", verdict.word);
+    let _ = writeln!(page, "protocol   {}", text::inert(&words::protocol(&snapshot.mcp), 200));
+    let _ = writeln!(page, "scan       {}, {} requests, {} ms", snapshot.outcome, snapshot.requests, snapshot.duration_ms);
+    let _ = writeln!(page, "snapshot   {}\n", snapshot.digest);
+    for sight in &observation.sights {
+        let _ = writeln!(page, "not seen   {} {}", sight.rule, text::inert(&sight.detail, 300));
+    }
+    let mut table = page::Table::new(&["FACET", "STATE", "HOLDS", "DIGEST"]);
+    for (name, state) in &snapshot.facets {
+        let (word, holds, digest) = match state {
+            FacetState::Seen(seen) => ("seen", holds(seen), seen.digest.short()),
+            FacetState::Absent { note } => ("absent", note.clone().unwrap_or_default(), String::new()),
+            FacetState::Unseen { reason } => ("unseen", reason.to_string(), String::new()),
+        };
+        table.row([name.to_string(), word.to_owned(), holds, digest]);
+    }
+    for (name, coverage) in snapshot.coverage.iter().filter(|(name, _)| !snapshot.facets.contains_key(name)) {
+        table.row([name.to_string(), "-".to_owned(), coverage.reason.clone().unwrap_or_default(), String::new()]);
+    }
+    page.push_str(&table.page());
+    let findings: Vec<_> = snapshot.checks.iter().filter(|check| check.verdict == CheckVerdict::Finding).collect();
+    if !findings.is_empty() {
+        page.push('\n');
+    }
+    for check in findings {
+        let _ = writeln!(page, "{:<9}{} [{}]", check.severity.as_str(), text::inert(&check.message, 300), check.rule);
+        let _ = writeln!(page, "         {}", text::inert(&check.evidence, 300));
+    }
+    page
+}
+
+fn holds(seen: &crate::model::facet::SeenFacet) -> String {
+    let items = seen.views.first().and_then(|view| view.member("items")).and_then(crate::model::json::Json::as_object);
+    let steady = if seen.views.len() > 1 { ", reads differ" } else { "" };
+    items.map_or_else(|| steady.trim_start_matches(", ").to_owned(), |items| format!("{} items{steady}", items.len()))
+}
+
+fn exit(snapshot: &Snapshot, args: &ScanArgs) -> Exit {
+    let found = snapshot.checks.iter().any(|check| check.verdict == CheckVerdict::Finding && check.severity >= args.fail_on);
+    if found {
+        Exit::Found
+    } else if snapshot.outcome == Outcome::Ok {
+        Exit::Fine
+    } else {
+        Exit::NoVerdict
+    }
+}

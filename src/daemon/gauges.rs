@@ -1,0 +1,113 @@
+//! Gathers what describes targets, at each scrape: from the store in a few queries, and from what the scanner keeps.
+
+use std::collections::BTreeMap;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use crate::clock::Clock;
+use crate::http::GaugeSource;
+use crate::metrics::{FacetSight, Metrics, TargetGauges, TargetRow};
+use crate::model::incident::IncidentKind;
+use crate::model::inventory::Target;
+use crate::model::target::TargetId;
+use crate::scan::{Scanner, Standing};
+use crate::store::{Store, StoreError};
+
+/// Where gauges are gathered.
+#[derive(Debug)]
+pub(super) struct GaugeRoom {
+    store: Store,
+    clock: Clock,
+    metrics: Arc<Metrics>,
+    scanner: Arc<Scanner>,
+    targets: BTreeMap<TargetId, Target>,
+    receivers: Vec<String>,
+}
+
+impl GaugeRoom {
+    pub(super) const fn new(
+        store: Store,
+        clock: Clock,
+        metrics: Arc<Metrics>,
+        scanner: Arc<Scanner>,
+        targets: BTreeMap<TargetId, Target>,
+        receivers: Vec<String>,
+    ) -> Self {
+        Self { store, clock, metrics, scanner, targets, receivers }
+    }
+
+    async fn gathered(&self) -> Result<TargetGauges, StoreError> {
+        let now = self.clock.now();
+        let stored = self.store.gauges(now).await?;
+        let mut rows: BTreeMap<TargetId, TargetRow> =
+            self.targets.iter().map(|(id, target)| (id.clone(), self.row(target))).collect();
+        for baseline in &stored.baselines {
+            if let Some(row) = rows.get_mut(&baseline.target) {
+                row.baseline_reviewed = Some(baseline.reviewed);
+                row.baseline_accepted = Some(baseline.accepted_at);
+            }
+        }
+        for count in stored.units.iter().filter(|count| count.kind == IncidentKind::Drift) {
+            if let Some(row) = rows.get_mut(&count.target) {
+                *row.drift_open.entry(count.severity).or_default() += count.units;
+            }
+        }
+        let mut incidents = BTreeMap::new();
+        for count in &stored.incidents {
+            *incidents.entry((count.state.as_str(), count.severity, count.impact)).or_default() += count.incidents;
+        }
+        self.outbox().await?;
+        self.metrics.store_size.set(size(self.store.size_bytes()?));
+        Ok(TargetGauges {
+            targets: rows.into_values().collect(),
+            incidents,
+            oldest_undecided: stored.oldest_undecided,
+        })
+    }
+
+    fn row(&self, target: &Target) -> TargetRow {
+        let Standing { up, blocked, confirmed, credential_ok, last_success, facets } = self.scanner.standing(&target.id);
+        TargetRow {
+            summary: target.summary(),
+            up,
+            blocked,
+            confirmed,
+            credential_ok: target.auth.as_ref().and(credential_ok),
+            last_success,
+            facets: facets
+                .into_iter()
+                .map(|(name, (watched, last_seen))| (name, FacetSight { watched, last_seen }))
+                .collect(),
+            baseline_reviewed: None,
+            baseline_accepted: None,
+            drift_open: BTreeMap::new(),
+        }
+    }
+
+    async fn outbox(&self) -> Result<(), StoreError> {
+        let now = self.clock.now();
+        let waiting = self.store.pending_counts().await?;
+        for receiver in &self.receivers {
+            let mine = waiting.iter().find(|pending| pending.receiver == *receiver);
+            let oldest = mine.and_then(|pending| pending.oldest);
+            let age = oldest.map_or(0.0, |oldest| now.duration_since(oldest).as_secs_f64().max(0.0));
+            let pending = mine.map_or(0, |pending| pending.messages + pending.notices);
+            self.metrics.outbox_pending.with_label_values(&[receiver.as_str()]).set(size(pending));
+            self.metrics.outbox_oldest.with_label_values(&[receiver.as_str()]).set(age);
+        }
+        Ok(())
+    }
+}
+
+impl GaugeSource for GaugeRoom {
+    fn gather(&self) -> Pin<Box<dyn Future<Output = Option<TargetGauges>> + Send + '_>> {
+        Box::pin(async {
+            self.gathered().await.inspect_err(|error| tracing::error!(%error, "gauges could not be gathered")).ok()
+        })
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "gauges are doubles; counts stay far below 2^53")]
+const fn size(bytes: u64) -> f64 {
+    bytes as f64
+}

@@ -1,0 +1,98 @@
+//! What joins the outbox loop to the store, to secrets and to the counters.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use secrecy::SecretString;
+
+use crate::deliver::{Outbox, Tally};
+use crate::judge::notices::fold_notices;
+use crate::metrics::Metrics;
+use crate::model::incident::IncidentId;
+use crate::model::notice::{Body, Message};
+use crate::model::secret::SecretRef;
+use crate::receiver::Secrets;
+use crate::receiver::error::Reason;
+use crate::secret::Environment;
+use crate::store::{Store, StoreError};
+
+/// The store, as what holds what is owed.
+#[derive(Clone, Debug)]
+pub(super) struct StoreOutbox(pub(super) Store);
+
+impl Outbox for StoreOutbox {
+    type Error = StoreError;
+
+    async fn fold_due(&self, now: Timestamp) -> Result<(), StoreError> {
+        let waiting = self.0.due_notices(now).await?;
+        if waiting.is_empty() {
+            return Ok(());
+        }
+        let incidents: BTreeSet<IncidentId> = waiting.iter().map(|notice| notice.incident).collect();
+        let told = self.0.told(&incidents.into_iter().collect::<Vec<_>>()).await?;
+        let mut bodies: BTreeMap<(IncidentId, u32), Body> = BTreeMap::new();
+        for notice in &waiting {
+            let body = self.0.revision(notice.incident, notice.revision, Some(notice.event)).await?;
+            if let Some(body) = body {
+                bodies.insert((notice.incident, notice.revision), body);
+            }
+        }
+        let folded = fold_notices(&waiting, &|incident, revision| bodies.get(&(incident, revision)).cloned(), &told, now);
+        self.0.fold(&folded.messages, &folded.dropped).await
+    }
+
+    async fn due_messages(&self, now: Timestamp) -> Result<Vec<Message>, StoreError> {
+        self.0.due_messages(now).await
+    }
+
+    async fn next_due(&self) -> Result<Option<Timestamp>, StoreError> {
+        self.0.next_due().await
+    }
+
+    async fn mark_sent(&self, id: &str, at: Timestamp) -> Result<(), StoreError> {
+        self.0.mark_sent(id, at).await
+    }
+
+    async fn mark_failed(&self, id: &str, attempts: u32, next_at: Timestamp, error: &str) -> Result<(), StoreError> {
+        self.0.mark_failed(id, attempts, next_at, error).await
+    }
+
+    async fn mark_dead(&self, id: &str, attempts: u32, error: &str) -> Result<(), StoreError> {
+        self.0.mark_dead(id, attempts, error).await
+    }
+}
+
+/// Secrets of receivers, read at each use.
+#[derive(Clone, Debug)]
+pub(super) struct StoredSecrets(pub(super) Environment);
+
+impl Secrets for StoredSecrets {
+    fn read(&self, reference: &SecretRef) -> Option<SecretString> {
+        self.0.read(reference).ok()
+    }
+}
+
+/// Counts deliveries.
+#[derive(Clone, Debug)]
+pub(super) struct Counted(pub(super) Arc<Metrics>);
+
+impl Tally for Counted {
+    fn sent(&self, receiver: &str) {
+        self.0.notifications.with_label_values(&[receiver, "sent"]).inc();
+    }
+
+    fn failed(&self, receiver: &str, reason: Reason) {
+        self.0.notifications.with_label_values(&[receiver, "failed"]).inc();
+        self.0.notifications_failed.with_label_values(&[receiver, reason.as_str()]).inc();
+    }
+
+    fn dead(&self, receiver: &str, reason: Reason) {
+        self.0.notifications.with_label_values(&[receiver, "given_up"]).inc();
+        self.0.notifications_failed.with_label_values(&[receiver, reason.as_str()]).inc();
+    }
+
+    fn store_failed(&self, _operation: &'static str) {
+        self.0.store_errors.with_label_values(&["outbox"]).inc();
+    }
+}

@@ -1,0 +1,262 @@
+//! The decisions: each holds for exactly what was read, and is one transaction with what it owes.
+
+use std::collections::BTreeMap;
+
+use super::document::Decided;
+use super::read::one;
+use super::reference::Reference;
+use super::{Answer, Decision, Office, Refused, document};
+use crate::judge::decide::{About, Author, Decision as Order, Refusal};
+use crate::judge::settle::{self, Named, Parts, Scene};
+use crate::model::digest::Digest;
+use crate::model::incident::IncidentId;
+use crate::model::memory::Memory;
+use crate::model::notice::Body;
+use crate::model::observation::Asked;
+use crate::model::settlement::Settlement;
+use crate::model::target::{BaselineMode, TargetId, TargetSummary};
+use crate::store::{Retry, Writer};
+use crate::watch::Handle;
+
+/// What is decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Act {
+    Accept,
+    Reject,
+    Ack,
+}
+
+impl Act {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Accept => "accept",
+            Self::Reject => "reject",
+            Self::Ack => "ack",
+        }
+    }
+}
+
+impl Office {
+    pub(super) async fn decide(&self, act: Act, decision: Decision, who: &str) -> Result<Answer, Refused> {
+        let (target, about) = self.subject(&decision.reference).await?;
+        let order = Order { about, except: decision.except, author: author(who, decision.reason, decision.ticket, decision.until) };
+        let mut writer = self.store.writer().await;
+        let memory = writer.memory(&target).await?;
+        let older = self.older(&order.about).await?;
+        let summary = self.summary(&target).await?;
+        let scene = self.scene(&target, &summary, &memory);
+        let settlement = match act {
+            Act::Accept => {
+                let newest = self.store.latest_snapshot(&target).await?;
+                let (facets, asked) =
+                    newest.map_or_else(|| (BTreeMap::new(), Asked::default()), |newest| (newest.facets, newest.asked));
+                settle::settle_accept_incident(&scene, &facets, &asked, &order, older.as_ref())
+            }
+            Act::Reject => settle::settle_reject(&scene, &order, older.as_ref()),
+            Act::Ack => settle::settle_ack(&scene, &order, older.as_ref()),
+        };
+        let settlement = settlement.map_err(|refusal| refused(&refusal))?;
+        self.commit(&mut writer, &settlement).await?;
+        Ok(Answer::Decided(decided(act.as_str(), who, &settlement)))
+    }
+
+    pub(super) async fn accept_baseline(
+        &self,
+        id: &str,
+        digest: &str,
+        beside: bool,
+        reason: String,
+        ticket: Option<String>,
+        who: &str,
+    ) -> Result<Answer, Refused> {
+        let target = self.known_target(id).await?;
+        let mut writer = self.store.writer().await;
+        let memory = writer.memory(&target).await?;
+        let snapshot = one(self.store.snapshot_by_prefix(&target, digest).await?, "snapshot", &format!("{id}@{digest}"))?;
+        let summary = self.summary(&target).await?;
+        let scene = self.scene(&target, &summary, &memory);
+        let named = Named { digest: snapshot.digest, facets: &snapshot.facets, asked: &snapshot.asked, beside };
+        let author = author(who, Some(reason), ticket, None);
+        let settlement =
+            settle::settle_baseline_accept(&scene, &named, &author).map_err(|refusal| refused(&refusal))?;
+        self.commit(&mut writer, &settlement).await?;
+        Ok(Answer::Decided(decided(Act::Accept.as_str(), who, &settlement)))
+    }
+
+    pub(super) async fn retry(&self, id: Option<String>) -> Result<Answer, Refused> {
+        let which = match id {
+            Some(id) => Retry::One(one(self.store.message(&id).await?, "message", &id)?.id),
+            None => Retry::AllDead,
+        };
+        let count = self.store.retry(&which, self.clock.now()).await?;
+        if let Some(daemon) = &self.daemon {
+            daemon.wake_delivery.notify_one();
+        }
+        Ok(Answer::Retried(count))
+    }
+
+    pub(super) async fn scan_now(&self, id: &str) -> Result<Answer, Refused> {
+        let Some(daemon) = &self.daemon else {
+            return Err(Refused::NeedsDaemon(format!(
+                "only a running daemon scans into the store; `driftd scan {id}` looks once without it"
+            )));
+        };
+        let target = self.known_target(id).await?;
+        let report = asked(&daemon.watch, target).await?;
+        Ok(Answer::Scanned(document::Scanned {
+            target: id.to_owned(),
+            outcome: report.outcome.to_string(),
+            digest: Some(report.digest),
+            pending: report.pending,
+            open: report.open,
+            unseen: report.unseen,
+            recheck: report.past.recheck,
+        }))
+    }
+
+    /// Settles what needs a clock and no scan, for every target that something stands for.
+    ///
+    /// # Errors
+    /// When the store fails; targets settled before stay settled.
+    pub async fn tick(&self) -> Result<(), Refused> {
+        for target in self.store.ticking().await? {
+            let mut writer = self.store.writer().await;
+            let memory = writer.memory(&target).await?;
+            let summary = self.summary(&target).await?;
+            if let Some(settlement) = settle::settle_tick(&self.scene(&target, &summary, &memory)) {
+                self.commit(&mut writer, &settlement).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Settles that targets left the inventory.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn retire(&self, targets: &[TargetId]) -> Result<(), Refused> {
+        for target in targets {
+            let mut writer = self.store.writer().await;
+            let memory = writer.memory(target).await?;
+            let summary = self.summary(target).await?;
+            let settlement = settle::settle_retire(&self.scene(target, &summary, &memory));
+            self.commit(&mut writer, &settlement).await?;
+        }
+        Ok(())
+    }
+
+    /// Whose and what `reference` names.
+    async fn subject(&self, reference: &str) -> Result<(TargetId, About), Refused> {
+        match reference.parse()? {
+            Reference::Incident(_, None) => Err(Refused::Usage(format!(
+                "a decision names the revision that was read: {reference}.N, as `driftd drift` shows it"
+            ))),
+            Reference::Incident(incident, Some(revision)) => {
+                let Some(found) = self.store.incident(incident).await? else {
+                    return Err(refused(&Refusal::NoSuchIncident(incident)));
+                };
+                Ok((found.owner, About::Revision { incident, revision }))
+            }
+            Reference::Fingerprint(prefix) => {
+                let drift = one(self.store.drift(&prefix).await?, "drift", reference)?;
+                Ok((drift.target, About::Fingerprint(drift.row.drift.fingerprint)))
+            }
+        }
+    }
+
+    /// What the revision named showed, for telling what is new since.
+    async fn older(&self, about: &About) -> Result<Option<Body>, Refused> {
+        let named: Option<(IncidentId, u32)> = match about {
+            About::Revision { incident, revision } => Some((*incident, *revision)),
+            About::Fingerprint(_) => None,
+        };
+        match named {
+            Some((incident, revision)) => Ok(self.store.revision(incident, revision, None).await?),
+            None => Ok(None),
+        }
+    }
+
+    async fn summary(&self, target: &TargetId) -> Result<TargetSummary, Refused> {
+        if let Some(target) = self.targets.get(target) {
+            return Ok(target.summary());
+        }
+        let row = self.store.target(target).await?;
+        row.map(|row| row.summary).ok_or_else(|| Refused::NotFound(format!("no target is called {target}")))
+    }
+
+    fn scene<'a>(&'a self, id: &TargetId, target: &'a TargetSummary, memory: &'a Memory) -> Scene<'a> {
+        Scene {
+            target,
+            mode: self.targets.get(id).map_or_else(BaselineMode::default, |target| target.baseline),
+            confirm: &self.confirm,
+            routes: &self.routes,
+            receivers: &self.receivers,
+            memory,
+            now: self.clock.now(),
+            parts: Parts::default(),
+        }
+    }
+
+    /// Commits, and has the daemon know: the scanner's memory of the target, the counters, the outbox.
+    async fn commit(&self, writer: &mut Writer<'_>, settlement: &Settlement) -> Result<(), Refused> {
+        writer.commit(settlement, None).await?;
+        if let Some(daemon) = &self.daemon {
+            daemon.scanner.tell(settlement);
+            daemon.scanner.remember(&settlement.target).await?;
+        }
+        Ok(())
+    }
+}
+
+async fn asked(watch: &Handle, target: TargetId) -> Result<crate::scan::Report, Refused> {
+    let id = target.to_string();
+    match watch.scan_now(target).await {
+        Some(Ok(report)) => Ok(report),
+        Some(Err(crate::scan::ScanFault::NoTarget)) => {
+            Err(Refused::NotFound(format!("{id} is not in the inventory any more")))
+        }
+        Some(Err(fault)) => Err(Refused::Store(fault.to_string())),
+        None => Err(Refused::NeedsDaemon("the daemon is stopping".to_owned())),
+    }
+}
+
+fn author(who: &str, reason: Option<String>, ticket: Option<String>, until: Option<jiff::Timestamp>) -> Author {
+    let reason = reason.filter(|reason| !reason.trim().is_empty());
+    Author { who: who.to_owned(), reason, ticket, until }
+}
+
+/// A refusal in the words of its reader: what to name instead, what stands now.
+fn refused(refusal: &Refusal) -> Refused {
+    match refusal {
+        Refusal::NoSuchIncident(_) | Refusal::NoSuchFingerprint(_) | Refusal::NoSuchRevision { .. } => {
+            Refused::NotFound(format!("{refusal}; `driftd drift` lists what stands"))
+        }
+        Refusal::ReasonMissing => Refused::Usage(format!("{refusal}: add --reason \"...\"")),
+        Refusal::NoSuchUnit { .. } | Refusal::NothingLeft => Refused::Usage(refusal.to_string()),
+        Refusal::Older { incident, current, .. } => {
+            Refused::Conflict(format!("{refusal}\nread it first: driftd drift show {incident}.{current}"))
+        }
+        Refusal::Sight | Refusal::NoIncident | Refusal::Unsteady { .. } | Refusal::NotSeen(_) => {
+            Refused::Conflict(refusal.to_string())
+        }
+    }
+}
+
+fn decided(action: &str, who: &str, settlement: &Settlement) -> Decided {
+    let place = |entry: &crate::model::ledger::LedgerEntry| {
+        let what = entry.after.as_ref().map_or_else(|| "absent".to_owned(), Digest::short);
+        format!("{}{} ({what})", entry.facet, entry.path)
+    };
+    let incident = settlement.incidents.first().map(|incident| match &incident.ended {
+        Some(ended) => format!("incident {} is {}", incident.id, ended.reason.as_str()),
+        None => format!("incident {} stands at {}.{}", incident.id, incident.id, incident.revision),
+    });
+    Decided {
+        action: action.to_owned(),
+        target: settlement.target.to_string(),
+        places: settlement.ledger.iter().map(place).collect(),
+        entries: settlement.ledger.iter().map(|entry| entry.no).collect(),
+        who: who.to_owned(),
+        incident,
+    }
+}
