@@ -25,8 +25,8 @@ use tokio::sync::Notify;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-pub use self::outbox::{Outbox, Sender, Tally};
 use self::crash::Point;
+pub use self::outbox::{Outbox, Sender, Tally};
 use self::record::{Done, Verdict};
 use crate::clock::Clock;
 use crate::model::notice::Message;

@@ -11,11 +11,13 @@ pub mod message;
 
 mod console;
 mod email;
+mod resolve;
 mod signature;
 mod webhook;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,18 +36,22 @@ pub trait Secrets: Send + Sync {
     fn read(&self, reference: &SecretRef) -> Option<SecretString>;
 }
 
-/// How long a try may take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How long a try may take, and where it may lead.
+#[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// A webhook's request, its answer included.
     pub webhook: Duration,
     /// A mail, from the connection to the relay's last word.
     pub email: Duration,
+    /// Whether a name may lead to an address: the egress rule for written destinations. An address that is written
+    /// itself is not asked for.
+    pub reachable: fn(IpAddr) -> bool,
 }
 
-impl Default for Limits {
-    fn default() -> Self {
-        Self { webhook: Duration::from_secs(15), email: Duration::from_mins(1) }
+impl Limits {
+    /// The usual times.
+    pub const fn new(reachable: fn(IpAddr) -> bool) -> Self {
+        Self { webhook: Duration::from_secs(15), email: Duration::from_mins(1), reachable }
     }
 }
 
@@ -116,7 +122,7 @@ impl Receivers {
     pub async fn send(&self, message: &Message, now: Timestamp) -> Result<(), DeliveryError> {
         match self.channels.get(&message.receiver) {
             Some(Ready::Console) => console::send(message).await,
-            Some(Ready::Email(mailer)) => mailer.send(message, self.secrets.as_ref(), self.limits.email).await,
+            Some(Ready::Email(mailer)) => mailer.send(message, self.secrets.as_ref(), &self.limits).await,
             Some(Ready::Webhook(webhook)) => {
                 webhook::send(&self.webhooks, webhook, self.secrets.as_ref(), message, now).await
             }
@@ -133,4 +139,4 @@ impl fmt::Debug for Receivers {
 }
 
 #[cfg(test)]
-mod sample;
+pub(crate) mod sample;

@@ -20,7 +20,7 @@ pub(super) async fn send(message: &Message) -> Result<(), DeliveryError> {
         .unwrap_or(Err(DeliveryError::transient(Reason::Timeout)))
 }
 
-/// Colour on terminals, unless NO_COLOR is set to anything.
+/// Colour on terminals, unless `NO_COLOR` is set to anything.
 fn colour() -> Colour {
     let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     if std::io::stdout().is_terminal() && !unwanted { Colour::Ansi } else { Colour::Never }

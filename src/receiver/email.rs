@@ -7,13 +7,13 @@
 
 mod smtp;
 
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use lettre::message::header::{ContentType, HeaderName, HeaderValue};
 use lettre::message::{Attachment, Mailbox, MultiPart, SinglePart};
 
 use super::error::{DeliveryError, Reason};
-use super::{BuildError, Secrets, message};
+use super::{BuildError, Limits, Secrets, message};
 use crate::model::notice::Message;
 use crate::model::receiver::{Email, Smtp};
 
@@ -44,15 +44,15 @@ impl Mailer {
         Ok(Self { from, to, smtp: email.smtp.clone() })
     }
 
-    /// Hands `message` to the relay, within `limit`.
+    /// Hands `message` to the relay.
     pub(super) async fn send(
         &self,
         message: &Message,
         secrets: &dyn Secrets,
-        limit: Duration,
+        limits: &Limits,
     ) -> Result<(), DeliveryError> {
         let mail = self.mail(message).ok_or(DeliveryError::permanent(Reason::Misconfigured))?;
-        let refused = smtp::deliver(&self.smtp, secrets, &mail, message.attempts, limit).await?;
+        let refused = smtp::deliver(&self.smtp, secrets, &mail, message.attempts, limits).await?;
         if refused > 0 {
             tracing::warn!(
                 receiver = message.receiver,

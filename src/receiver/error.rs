@@ -9,6 +9,8 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
+use super::resolve::Forbidden;
+
 /// Why a message was not delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeliveryError {
@@ -75,6 +77,8 @@ impl Error for DeliveryError {}
 pub enum Reason {
     /// No connection: the name does not resolve, no route, the connection broke.
     Unreachable,
+    /// The name leads to an address that names may not lead to.
+    Forbidden,
     /// Nothing listens there.
     Refused,
     /// Too slow.
@@ -111,8 +115,9 @@ pub enum Reason {
 
 impl Reason {
     /// All reasons, so that their series exist from the start.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Unreachable,
+        Self::Forbidden,
         Self::Refused,
         Self::Timeout,
         Self::Tls,
@@ -135,6 +140,7 @@ impl Reason {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Unreachable => "unreachable",
+            Self::Forbidden => "forbidden",
             Self::Refused => "refused",
             Self::Timeout => "timeout",
             Self::Tls => "tls",
@@ -163,6 +169,7 @@ impl Reason {
     const fn sentence(self) -> &'static str {
         match self {
             Self::Unreachable => "the receiver's server could not be reached",
+            Self::Forbidden => "the receiver's name leads to an address that is not connected to",
             Self::Refused => "the receiver's server refused the connection",
             Self::Timeout => "the receiver's server took too long",
             Self::Tls => "no trusted TLS connection to the receiver's server",
@@ -190,16 +197,23 @@ impl Reason {
             if error.is::<rustls::Error>() {
                 return Self::Tls;
             }
+            if error.is::<Forbidden>() {
+                return Self::Forbidden;
+            }
             if error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_parse) {
                 return Self::Protocol;
             }
             if let Some(io) = error.downcast_ref::<io::Error>() {
-                match io.kind() {
-                    io::ErrorKind::ConnectionRefused => return Self::Refused,
-                    io::ErrorKind::TimedOut => return Self::Timeout,
+                let kind = io.kind();
+                if kind == io::ErrorKind::ConnectionRefused {
+                    return Self::Refused;
+                }
+                if kind == io::ErrorKind::TimedOut {
+                    return Self::Timeout;
+                }
+                if kind == io::ErrorKind::InvalidData {
                     // Also what TLS errors are wrapped in, so it is not the last word.
-                    io::ErrorKind::InvalidData => found = Self::Protocol,
-                    _ => {}
+                    found = Self::Protocol;
                 }
                 // `source` of an io error skips the error that it wraps.
                 next = io.get_ref().map(|inner| inner as &(dyn Error + 'static));
@@ -233,7 +247,10 @@ mod tests {
     fn a_status_is_told_and_nothing_else_of_the_answer() {
         let error = DeliveryError::Transient { reason: Reason::ServerError, code: Some(500), retry_after: None };
         assert_eq!(error.to_string(), "the receiver's server failed (status 500)");
-        assert_eq!(DeliveryError::permanent(Reason::Misconfigured).to_string(), "the receiver as configured cannot work");
+        assert_eq!(
+            DeliveryError::permanent(Reason::Misconfigured).to_string(),
+            "the receiver as configured cannot work"
+        );
     }
 
     #[test]

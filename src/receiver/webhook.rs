@@ -21,6 +21,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use super::error::{DeliveryError, Reason};
 use super::message;
+use super::resolve::Names;
 use super::signature;
 use super::{BuildError, Limits, Secrets};
 use crate::model::notice::Message;
@@ -42,6 +43,7 @@ pub(super) fn client(limits: &Limits) -> Result<Client, BuildError> {
         .redirect(reqwest::redirect::Policy::none())
         .no_proxy()
         .referer(false)
+        .dns_resolver(Names(limits.reachable))
         // Messages are rare: an idle connection would be stale by the next one.
         .pool_max_idle_per_host(0)
         .timeout(limits.webhook)

@@ -6,6 +6,7 @@
 
 mod capped;
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use lettre::transport::smtp::Error;
@@ -18,8 +19,8 @@ use tokio::net::TcpStream;
 
 use self::capped::Capped;
 use crate::model::receiver::{Smtp, SmtpTls};
-use crate::receiver::Secrets;
 use crate::receiver::error::{DeliveryError, Reason};
+use crate::receiver::{Limits, Secrets, resolve};
 
 /// How long the farewell may take; the mail is delivered by then.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -46,18 +47,18 @@ pub(super) async fn deliver(
     secrets: &dyn Secrets,
     mail: &lettre::Message,
     attempts: u32,
-    limit: Duration,
+    limits: &Limits,
 ) -> Result<usize, DeliveryError> {
     let conversation = async {
         let credentials = credentials(smtp, secrets)?;
-        let mut relay = connect(smtp).await?;
+        let mut relay = connect(smtp, limits).await?;
         if let Some(credentials) = credentials {
             log_in(&mut relay, &credentials).await?;
         }
         let refused = hand_over(&mut relay, mail, attempts).await?;
         Ok((relay, refused))
     };
-    let (mut relay, refused) = tokio::time::timeout(limit, conversation)
+    let (mut relay, refused) = tokio::time::timeout(limits.email, conversation)
         .await
         .unwrap_or(Err(DeliveryError::transient(Reason::Timeout)))?;
     // Outside the limit: a slow farewell must not make a delivered mail a failed one.
@@ -73,30 +74,30 @@ fn credentials(smtp: &Smtp, secrets: &dyn Secrets) -> Result<Option<Credentials>
 
 /// Connects, says hello and, unless told otherwise, is protected by TLS afterwards: nothing goes out in clear because
 /// a relay, or somebody before it, says that it cannot.
-async fn connect(smtp: &Smtp) -> Result<AsyncSmtpConnection, DeliveryError> {
+async fn connect(smtp: &Smtp, limits: &Limits) -> Result<AsyncSmtpConnection, DeliveryError> {
     let hello = ClientId::default();
-    let address = (smtp.host.as_str(), smtp.port);
+    let addresses = resolve::addresses(&smtp.host, smtp.port, limits.reachable).await;
+    let addresses = addresses.map_err(|error| DeliveryError::transient(Reason::of_connection(&error)))?;
     match smtp.tls {
-        SmtpTls::None => plain(address, &hello).await,
+        SmtpTls::None => plain(&addresses, &hello).await,
         SmtpTls::StartTls => {
             let tls = tls(smtp).await?;
-            let mut relay = plain(address, &hello).await?;
+            let mut relay = plain(&addresses, &hello).await?;
             relay.starttls(tls, &hello).await.map_err(|error| failed(Step::Tls, &error))?;
             Ok(relay)
         }
         SmtpTls::Implicit => {
             let tls = tls(smtp).await?;
-            AsyncSmtpConnection::connect_tokio1(address, None, &hello, Some(tls), None)
+            AsyncSmtpConnection::connect_tokio1(addresses.as_slice(), None, &hello, Some(tls), None)
                 .await
                 .map_err(|error| failed(Step::Connect, &error))
         }
     }
 }
 
-async fn plain(address: (&str, u16), hello: &ClientId) -> Result<AsyncSmtpConnection, DeliveryError> {
-    let stream = TcpStream::connect(address)
-        .await
-        .map_err(|error| DeliveryError::transient(Reason::of_connection(&error)))?;
+async fn plain(addresses: &[SocketAddr], hello: &ClientId) -> Result<AsyncSmtpConnection, DeliveryError> {
+    let stream =
+        TcpStream::connect(addresses).await.map_err(|error| DeliveryError::transient(Reason::of_connection(&error)))?;
     AsyncSmtpConnection::connect_with_transport(Box::new(Capped::new(stream)), hello)
         .await
         .map_err(|error| failed(Step::Connect, &error))
@@ -126,7 +127,8 @@ async fn hand_over(
 ) -> Result<usize, DeliveryError> {
     let failed = |error: Error| failed(Step::Mail, &error);
     let envelope = mail.envelope();
-    let ascii = envelope.from().into_iter().chain(envelope.to()).all(|address| AsRef::<str>::as_ref(address).is_ascii());
+    let ascii =
+        envelope.from().into_iter().chain(envelope.to()).all(|address| AsRef::<str>::as_ref(address).is_ascii());
     let beyond_ascii = !ascii && relay.server_info().supports_feature(Extension::SmtpUtfEight);
     let parameters = if beyond_ascii { vec![MailParameter::SmtpUtfEight] } else { Vec::new() };
     relay.command(Mail::new(envelope.from().cloned(), parameters)).await.map_err(failed)?;

@@ -1,0 +1,89 @@
+use std::sync::{Arc, Mutex};
+
+use super::*;
+
+const GRACE: Duration = Duration::from_secs(30);
+
+/// Ends when it is told to.
+async fn obedient(stop: CancellationToken) -> Result<(), TaskError> {
+    stop.cancelled().await;
+    Ok(())
+}
+
+/// Never ends by itself.
+async fn deaf() -> Result<(), TaskError> {
+    std::future::pending().await
+}
+
+#[tokio::test]
+async fn a_wish_to_stop_ends_all_tasks_the_last_started_first() {
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let mut tasks = Supervisor::new();
+    for name in ["health", "delivery", "scanning"] {
+        let order = Arc::clone(&order);
+        tasks.spawn(name, |stop| async move {
+            stop.cancelled().await;
+            tokio::task::yield_now().await;
+            order.lock().unwrap().push(name);
+            Ok(())
+        });
+    }
+    let (mut stop, hand) = Stop::by_hand();
+    hand.stop();
+    let report = tasks.run(&mut stop, GRACE).await;
+    assert!(report.reason.is_asked() && report.cut_off.is_empty(), "{report:?}");
+    assert_eq!(*order.lock().unwrap(), ["scanning", "delivery", "health"]);
+}
+
+#[tokio::test]
+async fn the_first_task_to_fail_stops_the_rest_with_its_reason() {
+    let mut tasks = Supervisor::new();
+    tasks.spawn("health", obedient);
+    tasks.spawn("delivery", |_| async { Err(TaskError::from("no space is left")) });
+    tasks.spawn("scanning", obedient);
+    let report = tasks.run(&mut Stop::silent(), GRACE).await;
+    assert_eq!(report.reason.to_string(), "task delivery failed: no space is left");
+    assert!(report.cut_off.is_empty(), "{report:?}");
+}
+
+#[tokio::test]
+async fn a_task_that_merely_ends_stops_the_rest() {
+    let mut tasks = Supervisor::new();
+    tasks.spawn("health", obedient);
+    tasks.spawn("scanning", |_| async { Ok(()) });
+    let report = tasks.run(&mut Stop::silent(), GRACE).await;
+    assert_eq!(report.reason.to_string(), "task scanning ended");
+}
+
+#[tokio::test]
+async fn a_panic_is_told_with_the_task_and_its_words() {
+    let mut tasks = Supervisor::new();
+    tasks.spawn("health", obedient);
+    tasks.spawn("scanning", |_| async { panic!("an index is {}", 7) });
+    let report = tasks.run(&mut Stop::silent(), GRACE).await;
+    assert_eq!(report.reason.to_string(), "task scanning panicked: an index is 7");
+    assert!(!report.reason.is_asked());
+}
+
+#[tokio::test]
+async fn a_task_that_does_not_stop_in_time_is_cut_off_and_named() {
+    let mut tasks = Supervisor::new();
+    tasks.spawn("health", obedient);
+    tasks.spawn("scanning", |_| deaf());
+    let (mut stop, hand) = Stop::by_hand();
+    hand.stop();
+    let report = tasks.run(&mut stop, Duration::from_millis(5)).await;
+    assert_eq!(report.cut_off.len(), 2, "health was still to be told: {report:?}");
+    assert!(report.cut_off.contains(&"scanning"));
+}
+
+#[tokio::test]
+async fn a_second_wish_to_stop_cuts_off_at_once() {
+    let mut tasks = Supervisor::new();
+    tasks.spawn("scanning", |_| deaf());
+    let (mut stop, hand) = Stop::by_hand();
+    hand.stop();
+    hand.stop();
+    let report = tasks.run(&mut stop, Duration::MAX).await;
+    assert_eq!(report.cut_off, ["scanning"]);
+}
