@@ -10,7 +10,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use rand::SeedableRng as _;
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, watch as channel};
 
@@ -20,7 +19,7 @@ use crate::control::Control;
 use crate::deliver::Delivery;
 use crate::http::{self, Readiness, Shown};
 use crate::metrics::Metrics;
-use crate::net::{Door, DoorSettings, Roots, SystemResolver};
+use crate::net::{Destination, Door, DoorSettings, Egress, HostForm, Roots, SystemResolver, guard};
 use crate::operations::{self, Office};
 use crate::receiver::{Limits as ReceiverLimits, Receivers};
 use crate::scan::{Manner, Scanner};
@@ -82,7 +81,7 @@ impl Daemon {
         let sender = Arc::new(Receivers::new(
             &config.receivers,
             Arc::new(StoredSecrets(environment)),
-            ReceiverLimits::new(crate::net::class::may_be_written),
+            ReceiverLimits::new(may_be_reached),
         )?);
 
         let limits = watch::Limits { concurrency: config.scan.concurrency, per_host: config.scan.per_host };
@@ -129,7 +128,7 @@ impl Daemon {
             http::serve(listener, shown, stop.cancelled_owned()).await.map_err(Into::into)
         });
         supervisor.spawn("delivery", |stop| async move {
-            delivery.run(rand::rngs::StdRng::from_rng(&mut rand::rng()), stop).await;
+            delivery.run(rand::make_rng::<rand::rngs::StdRng>(), stop).await;
             Ok(())
         });
         supervisor.spawn("housekeeping", |stop| async move {
@@ -222,4 +221,9 @@ async fn verify_ledger(store: &Store, metrics: &Metrics) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Whether a receiver's name may lead to `address`: the rule for written destinations (design, section 6).
+fn may_be_reached(address: std::net::IpAddr) -> bool {
+    guard::decide(Destination::Written, HostForm::Name, address, &Egress::default()).is_ok()
 }

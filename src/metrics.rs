@@ -11,6 +11,8 @@ use crate::model::incident::EndReason;
 use crate::model::observation::Outcome;
 
 mod targets;
+#[cfg(test)]
+mod tests;
 
 pub use targets::{FacetSight, TargetCollector, TargetGauges, TargetRow};
 
@@ -122,6 +124,36 @@ impl Metrics {
         self.targets.show(gauges);
         TextEncoder::new().encode_to_string(&self.registry.gather())
     }
+}
+
+/// The list of all metrics as `docs/metrics.md`, from what a daemon with one target of everything exposes.
+///
+/// # Errors
+/// When two metrics have one name, which a test rules out.
+pub fn markdown() -> Result<String, prometheus::Error> {
+    let metrics = Metrics::new(&["ops-mail".to_owned()])?;
+    metrics.drift_detected.with_label_values(&["tool.removed"]);
+    metrics.count_closed("tool.removed", EndReason::Accepted);
+    metrics.notifications_failed.with_label_values(&["ops-mail", "timeout"]);
+    metrics.scan_duration.with_label_values(&["mcp"]);
+    metrics.targets.show(targets::sample());
+    let mut page = String::from(
+        "# Metrics\n\nGenerated from the program (`cargo test` writes it anew with `DRIFTD_UPDATE=1`). A metric's series \
+         start at zero where its labels are known, and leave with their target.\n\n| metric | type | labels | tells |\n\
+         |---|---|---|---|\n",
+    );
+    for family in metrics.registry.gather() {
+        let name = family.name();
+        let mut labels: Vec<&str> = family.get_metric().first().map(label_names).unwrap_or_default();
+        labels.sort_unstable();
+        let kind = format!("{:?}", family.get_field_type()).to_lowercase();
+        page.push_str(&["| `", name, "` | ", &kind, " | ", &labels.join(", "), " | ", family.help(), " |\n"].concat());
+    }
+    Ok(page)
+}
+
+fn label_names(metric: &prometheus::proto::Metric) -> Vec<&str> {
+    metric.get_label().iter().map(prometheus::proto::LabelPair::name).collect()
 }
 
 /// Registers under the prefix `driftd_`.

@@ -280,7 +280,9 @@ impl Scanner {
         let settlement = judge::settle::settle_scan(&scene, &snapshot, &judgment, Arrival::of(observation));
         let quiet = judge::settle::is_quiet(&memory, &snapshot, &judgment);
         writer.commit(&settlement, Some(&snapshot)).await?;
-        crash::point(crash::Point::AfterCommit);
+        if !settlement.notices.is_empty() {
+            crash::point(crash::Point::AfterCommit);
+        }
         // Still under the writer's lock: no decision comes between what is stored and what is kept.
         let report = self.keep(&memory, &settlement, &snapshot, quiet);
         drop(writer);

@@ -225,3 +225,28 @@ const fn whole(value: u64) -> f64 {
 fn seconds(at: Timestamp) -> f64 {
     at.as_duration().as_secs_f64()
 }
+
+/// One target of which everything is known, for the list of metrics.
+pub(super) fn sample() -> TargetGauges {
+    let facet = FacetName::stranger(crate::model::facet::Facet::McpTools);
+    let Ok(id) = "tickets".parse() else { return TargetGauges::default() };
+    let labels = BTreeMap::from([("team".to_owned(), "payments".to_owned())]);
+    let kind = crate::model::target::Kind::Mcp;
+    let now = Some(Timestamp::UNIX_EPOCH);
+    TargetGauges {
+        targets: vec![TargetRow {
+            summary: TargetSummary { id, kind, url: "https://mcp.example.com/mcp".to_owned(), labels },
+            up: Some(true),
+            blocked: false,
+            confirmed: true,
+            credential_ok: Some(true),
+            last_success: now,
+            facets: BTreeMap::from([(facet, FacetSight { watched: true, last_seen: now })]),
+            baseline_reviewed: Some(false),
+            baseline_accepted: now,
+            drift_open: BTreeMap::from([(Severity::High, 1)]),
+        }],
+        incidents: BTreeMap::from([(("open", Severity::High, Impact::Breaking), 1)]),
+        oldest_undecided: BTreeMap::from([(Severity::High, Timestamp::UNIX_EPOCH)]),
+    }
+}
