@@ -1,0 +1,207 @@
+//! Holds the sources to the picture in `docs/ARCHITECTURE.md`: which module may name which, and what the pure core
+//! never names. A new module, or a new arrow, is drawn there and here first.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::support::checkout;
+
+/// Each module of `src` and those that it may name.
+const ARROWS: [(&str, &[&str]); 24] = [
+    // Nouns and pure steps.
+    ("model", &[]),
+    ("judge", &["model"]),
+    // What serves loops and edges.
+    ("clock", &[]),
+    ("backoff", &["model"]),
+    ("secret", &["model"]),
+    ("signals", &[]),
+    ("logging", &[]),
+    ("net", &["model", "clock", "secret"]),
+    ("metrics", &["model", "clock", "store"]),
+    // Edges: they do not know each other.
+    ("config", &["model", "secret"]),
+    ("probe", &["model", "clock", "backoff", "net", "secret"]),
+    ("store", &["model", "clock", "backoff"]),
+    ("receiver", &["model", "clock", "backoff", "net", "secret"]),
+    // Loops: time, order, retries.
+    ("scan", &["model", "judge", "clock", "backoff", "net", "secret", "metrics", "probe", "store"]),
+    ("watch", &["model", "judge", "clock", "backoff", "net", "secret", "metrics", "store", "scan"]),
+    ("deliver", &["model", "judge", "clock", "backoff", "net", "secret", "metrics", "store", "receiver"]),
+    ("http", &["model", "clock", "metrics", "store"]),
+    ("control", &["model", "judge", "clock", "secret", "metrics", "store", "scan", "watch", "deliver"]),
+    ("supervise", &["signals"]),
+    // The whole.
+    (
+        "daemon",
+        &[
+            "model",
+            "judge",
+            "clock",
+            "backoff",
+            "secret",
+            "signals",
+            "logging",
+            "net",
+            "metrics",
+            "config",
+            "probe",
+            "store",
+            "receiver",
+            "scan",
+            "watch",
+            "deliver",
+            "http",
+            "control",
+            "supervise",
+        ],
+    ),
+    ("demo", &["model", "clock", "config", "daemon", "signals", "logging", "net"]),
+    (
+        "cli",
+        &[
+            "model", "judge", "clock", "backoff", "secret", "signals", "logging", "net", "config", "probe", "store",
+            "receiver", "scan", "control", "daemon", "demo",
+        ],
+    ),
+    ("lib", &[]),
+    ("main", &[]),
+];
+
+/// What no file of the pure core may contain, whatever it is called there.
+const IMPURE: [&str; 14] = [
+    "async ",
+    ".await",
+    "tokio",
+    "rand::",
+    "std::fs",
+    "std::net",
+    "std::env",
+    "std::thread",
+    "std::process",
+    "Instant",
+    "SystemTime",
+    "Timestamp::now",
+    "reqwest",
+    "sqlx",
+];
+
+const PURE: [&str; 2] = ["model", "judge"];
+
+#[test]
+fn no_module_names_another_that_the_picture_does_not_allow() {
+    let arrows = BTreeMap::from(ARROWS);
+    let mut wrong = Vec::new();
+    for (module, path) in sources() {
+        let Some(allowed) = arrows.get(module.as_str()) else {
+            wrong.push(format!("{}: the module {module} is not in the picture", path.display()));
+            continue;
+        };
+        for named in named_modules(&code_of(&path)) {
+            if named != module && !allowed.contains(&named.as_str()) {
+                wrong.push(format!("{}: {module} may not name {named}", path.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_core_is_pure() {
+    let mut wrong = Vec::new();
+    for (module, path) in sources() {
+        if PURE.contains(&module.as_str()) {
+            let code = code_of(&path);
+            let found = IMPURE.iter().filter(|word| code.contains(*word));
+            wrong.extend(found.map(|word| format!("{}: {word}", path.display())));
+        }
+    }
+    assert!(wrong.is_empty(), "the core has no clock, randomness, async or I/O:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_picture_has_no_module_that_is_gone() {
+    let present: BTreeSet<String> = sources().into_iter().map(|(module, _)| module).collect();
+    let gone: Vec<&str> =
+        ARROWS.iter().map(|(module, _)| *module).filter(|module| !present.contains(*module)).collect();
+    assert!(gone.is_empty(), "{gone:?}");
+}
+
+#[test]
+fn every_way_to_name_a_module_is_read() {
+    let code = "use crate::net::Client;\nuse crate::{judge, model::{drift, rule}};\nlet x = crate::store::open();\n\
+                pub(crate) fn f() {}\npub(in crate::probe) fn g() {}\nuse crate::{\n    clock::Clock,\n    scan,\n};\n";
+    let named: Vec<String> = named_modules(code).into_iter().collect();
+    assert_eq!(named, ["clock", "judge", "model", "net", "probe", "scan", "store"]);
+}
+
+/// Each Rust file under `src` and the top-level module that it belongs to.
+fn sources() -> Vec<(String, PathBuf)> {
+    let root = checkout("src");
+    let mut found = Vec::new();
+    let mut open = vec![root.clone()];
+    while let Some(directory) = open.pop() {
+        for entry in fs::read_dir(&directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                found.push((module_of(path.strip_prefix(&root).unwrap()), path));
+            }
+        }
+    }
+    assert!(found.len() > ARROWS.len(), "the sources are not where they were");
+    found
+}
+
+fn module_of(path: &Path) -> String {
+    let first = path.iter().next().unwrap().to_string_lossy();
+    first.trim_end_matches(".rs").to_owned()
+}
+
+/// The file without its comments, in which any module may be named.
+fn code_of(path: &Path) -> String {
+    let text = fs::read_to_string(path).unwrap();
+    let code = |line: &str| line.split("//").next().unwrap_or_default().to_owned() + "\n";
+    text.lines().map(code).collect()
+}
+
+/// The modules that code names by way of `crate::`.
+fn named_modules(code: &str) -> BTreeSet<String> {
+    let mut named = BTreeSet::new();
+    for rest in code.split("crate::").skip(1) {
+        match rest.strip_prefix('{') {
+            Some(group) => named.extend(first_segments(group)),
+            None => named.extend(identifier(rest)),
+        }
+    }
+    named
+}
+
+/// The first segment of each path of a braced group, whose opening brace is behind us.
+fn first_segments(group: &str) -> Vec<String> {
+    let mut segments = Vec::new();
+    let (mut depth, mut start) = (0_usize, 0_usize);
+    for (at, character) in group.char_indices() {
+        match character {
+            '{' => depth += 1,
+            '}' if depth > 0 => depth -= 1,
+            '}' | ',' if depth == 0 => {
+                segments.extend(identifier(group[start..at].trim_start()));
+                start = at + 1;
+                if character == '}' {
+                    break;
+                }
+            }
+            _ => {}
+        }
+    }
+    segments
+}
+
+fn identifier(text: &str) -> Option<String> {
+    let name: String = text.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
+    // A type or macro at the crate's root is no module.
+    name.starts_with(|c: char| c.is_ascii_lowercase()).then_some(name)
+}

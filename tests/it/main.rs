@@ -1,0 +1,13 @@
+//! The one integration binary: a file per behavior, and under `support` what the tests stand on.
+//!
+//! Real servers and SDKs come from `.peers/` (see `scripts/peers`). Every test starts what it needs, waits for events
+//! and never for time to pass, and is bounded.
+
+#[cfg(test)]
+mod layers;
+#[cfg(test)]
+mod pinned_peers;
+#[cfg(test)]
+mod support;
+#[cfg(test)]
+mod support_smoke;

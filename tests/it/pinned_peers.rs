@@ -1,0 +1,99 @@
+//! Every pinned server starts, stays up and speaks what the tests take it to speak, asked without the prober.
+
+use rmcp::model::ProtocolVersion;
+
+use crate::support::client::Client;
+use crate::support::peers::{self, Pinned, PinnedPeer};
+use crate::support::rmcp_peer::RmcpPeer;
+
+/// The dates of `initialize`, newest first.
+const LEGACY: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
+
+async fn speaks_as_pinned(pinned: Pinned) {
+    let mut peer = PinnedPeer::start(pinned).await;
+    let url = peer.url();
+    let mut client = Client::of(&url);
+
+    let discovered = client.discover().await;
+    let answered = discovered.message["result"]["supportedVersions"].as_array();
+    assert_eq!(answered.is_some(), pinned.modern, "{}: {discovered:?}", pinned.name);
+    assert_eq!(discovered.url != url, pinned.redirects, "{}: {discovered:?}", pinned.name);
+
+    if let Some(dates) = answered {
+        assert!(dates.iter().any(|date| date == pinned.date), "{}: {discovered:?}", pinned.name);
+    } else {
+        let initialized = client.initialize("2025-11-25").await;
+        let date = &initialized.message["result"]["protocolVersion"];
+        assert_eq!(date, pinned.date, "{}: {initialized:?}", pinned.name);
+    }
+    let tools = client.list("tools/list", "tools").await;
+    assert_eq!(tools.len(), pinned.tools, "{}: {tools:?}", pinned.name);
+    assert!(peer.is_alive(), "{} did not survive", pinned.name);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_pinned_server_speaks_the_date_it_is_pinned_for() {
+    // One after the other: two cores.
+    for pinned in peers::ALL {
+        speaks_as_pinned(pinned).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_pinned_upgrade_changes_as_much_as_the_story_says() {
+    let mut counts = Vec::new();
+    for pinned in [peers::EVERYTHING_2025_12_18, peers::EVERYTHING_2026_1_26] {
+        let peer = PinnedPeer::start(pinned).await;
+        let mut client = Client::of(&peer.url());
+        client.initialize("2025-11-25").await;
+        let mut sizes = Vec::new();
+        for (method, array) in [
+            ("tools/list", "tools"),
+            ("resources/list", "resources"),
+            ("prompts/list", "prompts"),
+            ("resources/templates/list", "resourceTemplates"),
+        ] {
+            sizes.push(client.list(method, array).await.len());
+        }
+        counts.push(sizes);
+    }
+    assert_eq!(counts, [[11, 100, 3, 1], [13, 7, 4, 2]]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_pair_that_is_pinned_as_equal_is_equal() {
+    let mut shown = Vec::new();
+    for pinned in [peers::EVERYTHING_2025_11_25, peers::EVERYTHING_2025_12_18] {
+        let peer = PinnedPeer::start(pinned).await;
+        let mut client = Client::of(&peer.url());
+        let handshake = client.initialize("2025-11-25").await.message["result"].clone();
+        shown.push((handshake, client.list("tools/list", "tools").await));
+    }
+    assert_eq!(shown[0], shown[1]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rmcp_speaks_all_five_dates() {
+    let mut peer = RmcpPeer::start().await;
+    let mut client = Client::of(&peer.url());
+    let discovered = client.discover().await;
+    let dates = discovered.message["result"]["supportedVersions"].as_array().unwrap();
+    assert!(LEGACY.iter().all(|date| dates.iter().any(|other| other == date)), "{dates:?}");
+    assert!(dates.iter().any(|date| date == "2026-07-28"), "{dates:?}");
+    assert_eq!(client.list("tools/list", "tools").await.len(), 3);
+
+    for date in LEGACY {
+        let initialized = client.initialize(date).await;
+        assert_eq!(initialized.message["result"]["protocolVersion"], date, "{initialized:?}");
+        assert_eq!(client.list("tools/list", "tools").await.len(), 3);
+    }
+    peer.restart().await;
+    assert_eq!(client.initialize("2025-11-25").await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rmcp_of_one_date_answers_that_date() {
+    let peer = RmcpPeer::start_of(ProtocolVersion::V_2025_03_26).await;
+    let initialized = Client::of(&peer.url()).initialize("2025-11-25").await;
+    assert_eq!(initialized.message["result"]["protocolVersion"], "2025-03-26", "{initialized:?}");
+}

@@ -1,0 +1,43 @@
+//! What the integration tests stand on: processes, servers of ours and of others, and their receivers.
+
+pub(crate) mod client;
+pub(crate) mod front;
+pub(crate) mod mail;
+pub(crate) mod peer;
+pub(crate) mod peers;
+pub(crate) mod ports;
+pub(crate) mod process;
+pub(crate) mod rmcp_peer;
+pub(crate) mod server;
+pub(crate) mod smtp;
+pub(crate) mod webhook;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The longest that a test waits for anything that should happen by itself. Only a failing test takes that long.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How long to wait before looking again where nothing can wake us: another process's port or file.
+pub(crate) const GLANCE: Duration = Duration::from_millis(20);
+
+/// A path inside the checkout.
+pub(crate) fn checkout(path: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// Calls `look` until it gives something, within [`PATIENCE`].
+pub(crate) async fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let looking = async {
+        loop {
+            if let Some(found) = look() {
+                return found;
+            }
+            tokio::time::sleep(GLANCE).await;
+        }
+    };
+    match tokio::time::timeout(PATIENCE, looking).await {
+        Ok(found) => found,
+        Err(_) => panic!("waited {PATIENCE:?} in vain: {what}"),
+    }
+}

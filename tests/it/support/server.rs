@@ -1,0 +1,61 @@
+//! An HTTP server of the test's own that can go down and come back on the same port.
+
+use std::net::TcpStream;
+
+use axum::Router;
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::ports::free_port;
+use super::until;
+
+/// A server on a loopback port that stays its own. Dropping it stops it.
+#[derive(Debug)]
+pub(crate) struct Server {
+    port: u16,
+    router: Router,
+    running: Option<Running>,
+}
+
+#[derive(Debug)]
+struct Running {
+    stop: CancellationToken,
+    /// Ended by [`Running::stop`], or aborted when dropped.
+    _task: JoinSet<()>,
+}
+
+impl Server {
+    /// A server that is up.
+    pub(crate) async fn start(router: Router) -> Self {
+        let mut server = Self { port: free_port(), router, running: None };
+        server.up().await;
+        server
+    }
+
+    /// Its port.
+    pub(crate) const fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Opens the port, unless it is open.
+    pub(crate) async fn up(&mut self) {
+        if self.running.is_some() {
+            return;
+        }
+        let listener = TcpListener::bind(("127.0.0.1", self.port)).await.unwrap();
+        let stop = CancellationToken::new();
+        let serving = axum::serve(listener, self.router.clone()).with_graceful_shutdown(stop.clone().cancelled_owned());
+        let mut task = JoinSet::new();
+        task.spawn(async move { serving.await.unwrap() });
+        self.running = Some(Running { stop, _task: task });
+    }
+
+    /// Closes the port: from its return on, connections are refused. Idle ones are closed, a request under way ends.
+    pub(crate) async fn down(&mut self) {
+        let Some(running) = self.running.take() else { return };
+        running.stop.cancel();
+        let port = self.port;
+        until("the port closes", || TcpStream::connect(("127.0.0.1", port)).is_err().then_some(())).await;
+    }
+}

@@ -1,0 +1,149 @@
+//! A webhook receiver that checks Standard Webhooks signatures by itself, from the specification.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use http::{HeaderMap, StatusCode};
+use sha2::Sha256;
+
+use super::server::Server;
+use super::until;
+
+/// One request that was answered with success.
+#[derive(Clone, Debug)]
+pub(crate) struct Delivery {
+    /// `webhook-id`.
+    pub(crate) id: String,
+    /// `webhook-timestamp`, in seconds.
+    pub(crate) timestamp: i64,
+    /// Whether a signature was there and right.
+    pub(crate) signed: bool,
+    /// The body.
+    pub(crate) body: serde_json::Value,
+}
+
+impl Delivery {
+    /// The body's `type`.
+    pub(crate) fn kind(&self) -> &str {
+        self.body["type"].as_str().unwrap_or_default()
+    }
+}
+
+/// The receiver.
+#[derive(Debug)]
+pub(crate) struct Hook {
+    server: Server,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    key: Vec<u8>,
+    state: Mutex<Records>,
+}
+
+#[derive(Debug, Default)]
+struct Records {
+    refusing: Option<StatusCode>,
+    kept: Vec<Delivery>,
+    /// `webhook-id` of each request, refused ones included.
+    tries: Vec<String>,
+}
+
+impl Hook {
+    /// A receiver that is up and accepts.
+    pub(crate) async fn start() -> Self {
+        let key: [u8; 24] = *b"the test's signing key.!";
+        let shared = Arc::new(Shared { key: key.to_vec(), state: Mutex::default() });
+        let router = Router::new().fallback(receive).with_state(Arc::clone(&shared));
+        Self { server: Server::start(router).await, shared }
+    }
+
+    /// Where to send.
+    pub(crate) fn url(&self) -> String {
+        format!("http://127.0.0.1:{}/hook", self.server.port())
+    }
+
+    /// The signing key as a receiver's configuration takes it.
+    pub(crate) fn secret(&self) -> String {
+        format!("whsec_{}", STANDARD.encode(&self.shared.key))
+    }
+
+    /// Answers each request with `status` and keeps none, until [`Hook::accept`].
+    pub(crate) fn refuse(&self, status: StatusCode) {
+        self.shared.lock().refusing = Some(status);
+    }
+
+    /// Accepts again.
+    pub(crate) fn accept(&self) {
+        self.shared.lock().refusing = None;
+    }
+
+    /// Connections are refused from here on.
+    pub(crate) async fn down(&mut self) {
+        self.server.down().await;
+    }
+
+    /// It is back at the same address.
+    pub(crate) async fn up(&mut self) {
+        self.server.up().await;
+    }
+
+    /// What was kept so far, in order.
+    pub(crate) fn deliveries(&self) -> Vec<Delivery> {
+        self.shared.lock().kept.clone()
+    }
+
+    /// `webhook-id` of each request so far, refused ones included.
+    pub(crate) fn tries(&self) -> Vec<String> {
+        self.shared.lock().tries.clone()
+    }
+
+    /// Waits until at least `count` were kept, and gives them all.
+    pub(crate) async fn wait_for(&self, count: usize) -> Vec<Delivery> {
+        let what = format!("{count} webhooks arrive");
+        until(&what, || Some(self.deliveries()).filter(|kept| kept.len() >= count)).await
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Records> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Standard Webhooks: HMAC-SHA256 over `id.timestamp.body`; any one right `v1` signature of the list is enough.
+    fn verifies(&self, headers: &HeaderMap, body: &[u8]) -> bool {
+        let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let mut signed = format!("{}.{}.", text("webhook-id"), text("webhook-timestamp")).into_bytes();
+        signed.extend_from_slice(body);
+        text("webhook-signature").split(' ').any(|entry| {
+            let Some(signature) = entry.strip_prefix("v1,").and_then(|code| STANDARD.decode(code).ok()) else {
+                return false;
+            };
+            let mut mac = Hmac::<Sha256>::new_from_slice(&self.key).unwrap();
+            mac.update(&signed);
+            mac.verify_slice(&signature).is_ok()
+        })
+    }
+}
+
+async fn receive(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> StatusCode {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
+    let signed = shared.verifies(&headers, &body);
+    let mut state = shared.lock();
+    state.tries.push(text("webhook-id"));
+    if let Some(status) = state.refusing {
+        return status;
+    }
+    let Ok(document) = serde_json::from_slice(&body) else {
+        return StatusCode::BAD_REQUEST;
+    };
+    let timestamp = text("webhook-timestamp").parse().unwrap_or_default();
+    state.kept.push(Delivery { id: text("webhook-id"), timestamp, signed, body: document });
+    StatusCode::NO_CONTENT
+}
