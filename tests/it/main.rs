@@ -4,10 +4,24 @@
 //! and never for time to pass, and is bounded.
 
 #[cfg(test)]
+mod command_line;
+#[cfg(test)]
+mod crash;
+#[cfg(test)]
+mod eras;
+#[cfg(test)]
+mod exposition;
+#[cfg(test)]
 mod layers;
 #[cfg(test)]
+mod outage;
+#[cfg(test)]
 mod pinned_peers;
+#[cfg(test)]
+mod sight;
 #[cfg(test)]
 mod support;
 #[cfg(test)]
 mod support_smoke;
+#[cfg(test)]
+mod upgrade;

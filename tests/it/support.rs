@@ -1,6 +1,7 @@
 //! What the integration tests stand on: processes, servers of ours and of others, and their receivers.
 
 pub(crate) mod client;
+pub(crate) mod daemon;
 pub(crate) mod front;
 pub(crate) mod mail;
 pub(crate) mod peer;
