@@ -112,10 +112,9 @@ fn classify_v6(address: Ipv6Addr) -> AddressClass {
             .map(classify_v4)
             .find(|class| *class != AddressClass::Public)
             .unwrap_or(AddressClass::Public),
-        None => RANGES_V6
-            .iter()
-            .find(|(net, _)| net.contains(&address))
-            .map_or(AddressClass::Reserved, |(_, class)| *class),
+        None => {
+            RANGES_V6.iter().find(|(net, _)| net.contains(&address)).map_or(AddressClass::Reserved, |(_, class)| *class)
+        }
     }
 }
 
@@ -129,9 +128,10 @@ fn carried(address: Ipv6Addr) -> Option<Vec<Ipv4Addr>> {
         // `::1` is loopback; `::` and `::a.b.c.d` (v4-compatible, obsolete) hold an address.
         [0, 0, 0, 0, 0, 0, 0, 1] => None,
         // v4-mapped (RFC 4291), v4-translated (RFC 2765) and NAT64 (RFC 6052).
-        [0, 0, 0, 0, 0, 0, ..] | [0, 0, 0, 0, 0, 0xffff, ..] | [0, 0, 0, 0, 0xffff, 0, ..] | [0x64, 0xff9b, 0, 0, 0, 0, ..] => {
-            Some(vec![last])
-        }
+        [0, 0, 0, 0, 0, 0, ..]
+        | [0, 0, 0, 0, 0, 0xffff, ..]
+        | [0, 0, 0, 0, 0xffff, 0, ..]
+        | [0x64, 0xff9b, 0, 0, 0, 0, ..] => Some(vec![last]),
         // NAT64 of a local prefix (RFC 8215): the operator chose the length.
         [0x64, 0xff9b, 1, ..] => Some(local_nat64(octets)),
         // 6to4 (RFC 3056).

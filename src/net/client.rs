@@ -76,6 +76,9 @@ pub struct Request {
     pub body: Option<Bytes>,
     /// Whether 307 and 308 (and for GET all redirects) are followed.
     pub follow: bool,
+    /// Whether a redirect to another origin is refused: what asks with a credential has no use for an answer that was
+    /// given without it.
+    pub keep_origin: bool,
     /// A limit below that of the plan.
     pub timeout: Option<Duration>,
 }
@@ -207,6 +210,9 @@ impl Line<'_> {
             let response = self.hop(&request, &url).await?;
             let headers = self.clean(response.headers());
             match next_hop(&request, &url, response.status(), &headers)? {
+                Some(ref to) if request.keep_origin && to.origin() != self.visit.plan.written.origin() => {
+                    return Err(NetError::LeftOrigin);
+                }
                 Some(to) if hops.len() < MAX_REDIRECTS => {
                     hops.push(Hop { status: response.status(), to: to.clone() });
                     url = to;
@@ -329,8 +335,7 @@ fn header_bytes(headers: &HeaderMap) -> usize {
 /// other redirects of it are left to the caller, as any answer is.
 fn next_hop(request: &Request, from: &Url, status: StatusCode, headers: &HeaderMap) -> Result<Option<Url>, NetError> {
     let keeps_method = matches!(status, StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
-    let changes_method =
-        matches!(status, StatusCode::MOVED_PERMANENTLY | StatusCode::FOUND | StatusCode::SEE_OTHER);
+    let changes_method = matches!(status, StatusCode::MOVED_PERMANENTLY | StatusCode::FOUND | StatusCode::SEE_OTHER);
     let follows = request.follow && (keeps_method || (changes_method && request.method == Method::GET));
     if !follows {
         return Ok(None);

@@ -56,6 +56,9 @@ pub enum NetError {
     /// A redirect without a usable address.
     #[error("a redirect leads to no usable address")]
     BadRedirect,
+    /// A redirect would have left the origin that gets our credential.
+    #[error("a redirect leads to an origin that does not get our credential")]
+    LeftOrigin,
     /// A fault of ours: no request could be built.
     #[error("the request could not be built")]
     Request,
@@ -86,7 +89,12 @@ impl NetError {
             Self::Refused(_) | Self::Dns | Self::Request => Phase::Address,
             Self::Connect => Phase::Connect,
             Self::TlsCertificate | Self::Tls => Phase::Tls,
-            Self::Broken | Self::NotHttp | Self::Decompression | Self::Coding | Self::BadRedirect => Phase::Answer,
+            Self::Broken
+            | Self::NotHttp
+            | Self::Decompression
+            | Self::Coding
+            | Self::BadRedirect
+            | Self::LeftOrigin => Phase::Answer,
             Self::HeadersTooLarge | Self::BodyTooLarge | Self::ScanTooLarge | Self::TooManyRedirects => Phase::Cap,
             Self::Timeout | Self::ScanTimeout => Phase::Deadline,
         }

@@ -52,8 +52,7 @@ pub(super) struct Rule {
 
 impl Rule {
     pub(super) fn decide(&self, form: HostForm, address: IpAddr) -> Result<AddressClass, Refusal> {
-        let egress =
-            Egress { fleet: &self.fleet, target: &self.target, baseline: self.baseline, own: self.own };
+        let egress = Egress { fleet: &self.fleet, target: &self.target, baseline: self.baseline, own: self.own };
         decide(self.destination, form, address, &egress)
     }
 }

@@ -1,1 +1,221 @@
-//! .
+//! One answer read: JSON or event stream, whatever its status, until the message that answers our request.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, StatusCode, Version};
+use url::Url;
+
+use super::jsonrpc::{self, RpcError, Said, ServerRequest};
+use super::sse;
+use crate::model::json::{Issue, IssueKind, Json};
+use crate::model::observation::AddressClass;
+use crate::net::{Answer, Body, Hop, NetError, Visit};
+
+/// A request and what came of it.
+#[derive(Debug)]
+pub(super) struct Exchange {
+    pub(super) head: Head,
+    pub(super) reply: Reply,
+}
+
+/// Everything of an answer but its body.
+#[derive(Clone, Debug)]
+pub(super) struct Head {
+    pub(super) status: StatusCode,
+    pub(super) version: Version,
+    pub(super) headers: HeaderMap,
+    pub(super) url: Url,
+    pub(super) hops: Vec<Hop>,
+    pub(super) class: Option<AddressClass>,
+    pub(super) framing: Framing,
+}
+
+/// How messages stand in a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Framing {
+    Json,
+    Sse,
+}
+
+impl Framing {
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Json => "json",
+            Self::Sse => "sse",
+        }
+    }
+}
+
+/// What the body said to our request.
+#[derive(Clone, Debug)]
+pub(super) enum Reply {
+    Result(Read),
+    Error(RpcError),
+    Nothing(Nothing),
+}
+
+/// A result, and what was ambiguous in the document that held it.
+#[derive(Clone, Debug)]
+pub(super) struct Read {
+    pub(super) value: Json,
+    pub(super) ambiguities: Arc<[String]>,
+}
+
+/// Why there was no reply in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Nothing {
+    /// The status said enough.
+    Unread,
+    /// No body.
+    Empty,
+    /// No JSON.
+    NotJson,
+    /// JSON, but no message of JSON-RPC 2.0.
+    NotJsonrpc,
+    /// A result with another id.
+    ForeignId,
+    /// The stream ended first.
+    Cut,
+    /// Too many values, too deep, or too many events.
+    TooLarge,
+}
+
+/// What reading on gave.
+pub(super) enum Step {
+    Reply(Reply),
+    Asked(ServerRequest),
+}
+
+impl Head {
+    pub(super) fn split(answer: Answer) -> (Self, Body) {
+        let Answer { status, version, headers, url, hops, class, body } = answer;
+        let framing = framing(&headers);
+        (Self { status, version, headers, url, hops, class, framing }, body)
+    }
+}
+
+/// Content types are matched by prefix: parameters may follow.
+fn framing(headers: &HeaderMap) -> Framing {
+    const STREAM: &[u8] = b"text/event-stream";
+    let kind = headers.get(CONTENT_TYPE).map(http::HeaderValue::as_bytes).unwrap_or_default();
+    match kind.get(..STREAM.len()) {
+        Some(prefix) if prefix.eq_ignore_ascii_case(STREAM) => Framing::Sse,
+        Some(_) | None => Framing::Json,
+    }
+}
+
+/// Reads one body until it answers the request `id`.
+pub(super) struct Reader {
+    source: Source,
+    queue: VecDeque<Read>,
+    id: i64,
+    nothing: Nothing,
+}
+
+enum Source {
+    Whole(Body),
+    Stream(Body, sse::Parser),
+    Done,
+}
+
+impl Reader {
+    pub(super) fn new(body: Body, framing: Framing, id: i64) -> Self {
+        let (source, nothing) = match framing {
+            Framing::Json => (Source::Whole(body), Nothing::Empty),
+            Framing::Sse => (Source::Stream(body, sse::Parser::default()), Nothing::Cut),
+        };
+        Self { source, queue: VecDeque::new(), id, nothing }
+    }
+
+    pub(super) async fn next(&mut self, visit: &Visit<'_>) -> Result<Step, NetError> {
+        loop {
+            while let Some(Read { value, ambiguities }) = self.queue.pop_front() {
+                match jsonrpc::read(value, self.id) {
+                    Said::Result(value) => return Ok(Step::Reply(Reply::Result(Read { value, ambiguities }))),
+                    Said::Error(error) => return Ok(Step::Reply(Reply::Error(error))),
+                    Said::Request(request) => return Ok(Step::Asked(request)),
+                    Said::Foreign => self.blame(Nothing::ForeignId),
+                    Said::Noise => self.blame(Nothing::NotJsonrpc),
+                    Said::Notification => {}
+                }
+            }
+            if matches!(self.source, Source::Done) {
+                return Ok(Step::Reply(Reply::Nothing(self.nothing)));
+            }
+            self.fill(visit).await?;
+        }
+    }
+
+    async fn fill(&mut self, visit: &Visit<'_>) -> Result<(), NetError> {
+        match std::mem::replace(&mut self.source, Source::Done) {
+            Source::Done => {}
+            Source::Whole(body) => {
+                let document = body.whole().await?;
+                self.document(visit, &document).await;
+                if self.nothing == Nothing::Empty && !document.trim_ascii().is_empty() {
+                    self.nothing = Nothing::NotJsonrpc;
+                }
+            }
+            Source::Stream(mut body, mut parser) => match body.piece().await? {
+                Some(piece) => match parser.push(&piece) {
+                    Ok(events) => {
+                        self.source = Source::Stream(body, parser);
+                        for event in events {
+                            self.document(visit, &event).await;
+                            if matches!(self.source, Source::Done) {
+                                break;
+                            }
+                        }
+                    }
+                    Err(sse::TooManyEvents) => self.nothing = Nothing::TooLarge,
+                },
+                None => {
+                    if let Some(event) = parser.finish() {
+                        self.document(visit, &event).await;
+                    }
+                }
+            },
+        }
+        Ok(())
+    }
+
+    /// Queues the messages of one document. Blank ones are priming events and empty bodies.
+    async fn document(&mut self, visit: &Visit<'_>, bytes: &[u8]) {
+        if bytes.trim_ascii().is_empty() {
+            return;
+        }
+        match visit.parse(bytes).await {
+            Ok(parsed) => {
+                let ambiguities = ambiguities(&parsed.issues);
+                let messages = jsonrpc::messages(parsed.value).into_iter();
+                self.queue.extend(messages.map(|value| Read { value, ambiguities: Arc::clone(&ambiguities) }));
+            }
+            Err(error) if error.kind.is_limit() => {
+                self.nothing = Nothing::TooLarge;
+                self.source = Source::Done;
+            }
+            Err(_) => self.blame(Nothing::NotJson),
+        }
+    }
+
+    /// The first thing that was wrong says most.
+    fn blame(&mut self, nothing: Nothing) {
+        if matches!(self.nothing, Nothing::Empty | Nothing::Cut) {
+            self.nothing = nothing;
+        }
+    }
+}
+
+/// In our words, by kind and number; offsets move with every answer and say nothing.
+fn ambiguities(issues: &[Issue]) -> Arc<[String]> {
+    let kinds = [
+        (IssueKind::DuplicateMember, "duplicate member name"),
+        (IssueKind::LoneSurrogate, "lone surrogate"),
+        (IssueKind::NumberOutOfRange, "number out of range"),
+    ];
+    let count = |kind| issues.iter().filter(|issue| issue.kind == kind).count();
+    let counted = kinds.into_iter().map(|(kind, words)| (count(kind), words));
+    counted.filter(|(count, _)| *count > 0).map(|(count, words)| format!("{words} ({count})")).collect()
+}

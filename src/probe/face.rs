@@ -1,1 +1,389 @@
-//! .
+//! One face seen: the conversation from its opening to the end of its session, and what each facet came to.
+
+use std::collections::BTreeMap;
+
+use http::HeaderValue;
+use jiff::Timestamp;
+
+use super::conversation::{Conversation, private_headers};
+use super::lists::{self, ListEnd};
+use super::opening::{self, Failed, First, Opened, Ready, Trail};
+use super::trouble::Trouble;
+use super::{Ask, SecondRead, dates};
+use crate::model::facet::{Face, Facet, FacetName, UnseenKind, UnseenReason};
+use crate::model::json::Json;
+use crate::model::observation::{
+    Detection, DetectionState, Era, RawFacet, RawRead, Remark, SightFact, SightPlace, Transport,
+};
+use crate::net::Visit;
+
+/// The lists, in the order they are asked for.
+const LISTS: [Facet; 4] = [Facet::McpTools, Facet::McpPrompts, Facet::McpResources, Facet::McpResourceTemplates];
+
+/// Session ids below this length can be guessed.
+const SHORT_SESSION: usize = 16;
+
+/// What one face came to.
+#[derive(Debug)]
+pub(super) struct FaceReport {
+    pub(super) face: Face,
+    pub(super) facets: BTreeMap<FacetName, RawFacet>,
+    pub(super) unwatched: BTreeMap<FacetName, String>,
+    /// Sights of single facets; that of the endpoint follows from `end`.
+    pub(super) sights: Vec<SightFact>,
+    pub(super) remarks: Vec<Remark>,
+    pub(super) end: End,
+    pub(super) detection: Detection,
+    /// The date that was spoken.
+    pub(super) date: Option<String>,
+    pub(super) offered: Vec<String>,
+    /// How another face is opened alike.
+    alike: Option<First>,
+}
+
+/// How a face ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// The handshake stood.
+    Ready,
+    /// Behind a 401.
+    Guarded,
+    /// Nothing was seen, or nothing more was asked.
+    Failed(Trouble),
+    /// Not asked: our credential's reference gave nothing.
+    Unavailable,
+    /// Not asked: switched off.
+    Off,
+}
+
+/// Sees the faces of a target: the stranger's, and our credential's.
+pub(super) async fn faces(visit: &Visit<'_>, ask: &Ask<'_>) -> Vec<FaceReport> {
+    let first = First::of_baseline(ask.date);
+    let Some(credential) = ask.credential else {
+        return vec![Box::pin(stranger(visit, ask, first)).await];
+    };
+    let stranger =
+        if ask.target.anonymous { Box::pin(stranger(visit, ask, first.clone())).await } else { FaceReport::off() };
+    // Who refuses the stranger, or does not answer, is not asked once more.
+    let auth = match &stranger.end {
+        End::Failed(trouble) if !trouble.is_answer() => FaceReport::failed(Face::Auth, trouble.clone()),
+        End::Failed(_) | End::Ready | End::Guarded | End::Unavailable | End::Off => {
+            let token = credential.token.as_ref();
+            let private = token.and_then(|token| private_headers(ask.headers, Some(token)).ok());
+            match private {
+                Some(private) => {
+                    let first = stranger.alike.clone().unwrap_or(first);
+                    let single = ask.probe_only && stranger.end == End::Off;
+                    let conversation = Conversation::new(visit, Face::Auth, private, single);
+                    Box::pin(see(conversation, ask, first)).await
+                }
+                None => FaceReport::unavailable(),
+            }
+        }
+    };
+    vec![stranger, auth]
+}
+
+async fn stranger(visit: &Visit<'_>, ask: &Ask<'_>, first: First) -> FaceReport {
+    let private = private_headers(ask.headers, None).unwrap_or_default();
+    let conversation = Conversation::new(visit, Face::Stranger, private, ask.probe_only);
+    Box::pin(see(conversation, ask, first)).await
+}
+
+async fn see(mut conversation: Conversation<'_>, ask: &Ask<'_>, first: First) -> FaceReport {
+    let face = conversation.face();
+    let (opened, trail) = opening::open(&mut conversation, first, ask.at).await;
+    let mut report = match opened {
+        Opened::Ready(ready) => Box::pin(listen(conversation, ask, *ready)).await,
+        Opened::Guarded(challenge) => FaceReport::guarded(face, challenge),
+        Opened::Failed(failed) => FaceReport::without_lists(face, failed),
+    };
+    report.follow(trail);
+    report
+}
+
+/// Reads what the opened conversation offers, and ends its session.
+async fn listen(mut conversation: Conversation<'_>, ask: &Ask<'_>, ready: Ready) -> FaceReport {
+    let mut report = FaceReport::ready(conversation.face(), &ready);
+    for facet in LISTS {
+        if let End::Failed(trouble) = &report.end {
+            let reason = trouble.reason();
+            report.set(facet, RawFacet::Unseen(reason));
+            continue;
+        }
+        if !ready.capabilities.offers(facet) {
+            report.absent(facet, "the capability is not declared");
+            continue;
+        }
+        let end = Box::pin(lists::read(&mut conversation, facet, &ready, ask.at)).await;
+        report.list(facet, end, ready.capabilities.promises(facet));
+    }
+    if report.end == End::Ready && matches!(report.get(Facet::McpTools), Some(RawFacet::Seen(_))) {
+        let end = Box::pin(second_read(&mut conversation, ask, &ready, &mut report)).await;
+        report.second(end);
+    }
+    if report.end == End::Ready && asks_for_newer(ask, &ready) {
+        let mut other = conversation.another();
+        if Box::pin(opening::speaks_modern(&mut other)).await {
+            report.remark("mcp.newer-date-available", format!("the server answers {} too", dates::MODERN));
+        }
+    }
+    conversation.end(ask.target.end_session).await;
+    report.finish();
+    report
+}
+
+/// Once an hour, with the fresh second read, a target whose baseline has a legacy date is asked for 2026-07-28.
+/// Newer legacy dates would need sessions of their own and are not looked for.
+fn asks_for_newer(ask: &Ask<'_>, ready: &Ready) -> bool {
+    ask.second_read == SecondRead::Fresh && ready.era == Era::Session && ask.date.is_some_and(dates::is_legacy)
+}
+
+/// `tools/list` once more. Where no second session that compares can be had, the first one reads again.
+async fn second_read(
+    conversation: &mut Conversation<'_>,
+    ask: &Ask<'_>,
+    ready: &Ready,
+    report: &mut FaceReport,
+) -> ListEnd {
+    if ask.second_read == SecondRead::Fresh {
+        let mut other = conversation.another();
+        let end = lists::read_fresh(&mut other, Facet::McpTools, ready, ask.at).await;
+        report.sessions(conversation.session(), other.session());
+        other.end(ask.target.end_session).await;
+        if let Some(end) = end {
+            return end;
+        }
+        report.detection.evidence.push("no second session could be compared; the first one was read twice".to_owned());
+    }
+    lists::read(conversation, Facet::McpTools, ready, ask.at).await
+}
+
+impl FaceReport {
+    fn new(face: Face, end: End) -> Self {
+        Self {
+            face,
+            facets: BTreeMap::new(),
+            unwatched: BTreeMap::new(),
+            sights: Vec::new(),
+            remarks: Vec::new(),
+            end,
+            detection: Detection {
+                state: DetectionState::Unseen,
+                transport: None,
+                era: None,
+                version: None,
+                supported: Vec::new(),
+                evidence: Vec::new(),
+            },
+            date: None,
+            offered: Vec::new(),
+            alike: None,
+        }
+    }
+
+    fn ready(face: Face, ready: &Ready) -> Self {
+        let mut report = Self::new(face, End::Ready);
+        let state = if ready.is_confirmed { DetectionState::Confirmed } else { DetectionState::Indicated };
+        report.detection.state = state;
+        report.detection.transport = Some(Transport::StreamableHttp);
+        report.detection.era = Some(ready.era);
+        report.detection.version = Some(ready.date.clone());
+        report.detection.supported.clone_from(&ready.supported);
+        report.date = Some(ready.date.clone());
+        report.alike = Some(match &ready.offer {
+            Some(offer) => First::Initialize(offer.clone()),
+            None => First::Discover,
+        });
+        match &ready.handshake {
+            Ok(read) => report.seen_page(Facet::McpHandshake, read.value.clone(), read.ambiguities.to_vec()),
+            Err(trouble) => {
+                report.sights.push(SightFact {
+                    rule: "scan.handshake-failed",
+                    case: "-",
+                    place: SightPlace::Facet(FacetName::of(Facet::McpHandshake, face)),
+                    detail: trouble.detail.clone(),
+                });
+                report.set(Facet::McpHandshake, RawFacet::Unseen(trouble.reason()));
+            }
+        }
+        report.seen_page(Facet::McpTransport, ready.transport.clone(), Vec::new());
+        if face == Face::Stranger {
+            report.set(Facet::AuthChallenge, RawFacet::Absent { note: None });
+        }
+        report
+    }
+
+    fn guarded(face: Face, challenge: Json) -> Self {
+        let mut report = Self::new(face, End::Guarded);
+        report.seen_page(Facet::AuthChallenge, challenge, Vec::new());
+        for facet in mcp_facets() {
+            report.unwatch(facet, "guarded: the anonymous request is answered by a challenge");
+        }
+        report.detection.state = DetectionState::Indicated;
+        report.detection.evidence.push("the anonymous request is answered by a challenge".to_owned());
+        report
+    }
+
+    fn off() -> Self {
+        let mut report = Self::new(Face::Stranger, End::Off);
+        for facet in mcp_facets().chain([Facet::AuthChallenge]) {
+            report.unwatch(facet, "the stranger's face is switched off (anonymous: false)");
+        }
+        report
+    }
+
+    fn unavailable() -> Self {
+        let detail = "the credential's reference gives no usable token";
+        let mut report = Self::new(Face::Auth, End::Unavailable);
+        for facet in mcp_facets() {
+            let reason = UnseenReason { kind: UnseenKind::CredentialUnavailable, detail: detail.to_owned() };
+            report.set(facet, RawFacet::Unseen(reason));
+        }
+        report
+    }
+
+    fn failed(face: Face, trouble: Trouble) -> Self {
+        Self::without_lists(face, trouble.into())
+    }
+
+    fn without_lists(face: Face, failed: Failed) -> Self {
+        let Failed { trouble, handshake, era, supported } = failed;
+        let mut report = Self::new(face, End::Failed(trouble.clone()));
+        let challenge = (face == Face::Stranger).then_some(Facet::AuthChallenge);
+        for facet in mcp_facets().chain(challenge) {
+            report.set(facet, RawFacet::Unseen(trouble.reason()));
+        }
+        if let Some(read) = handshake {
+            report.seen_page(Facet::McpHandshake, read.value, read.ambiguities.to_vec());
+        }
+        report.detection.state = match (era, trouble.is_answer()) {
+            (Some(_), _) => DetectionState::Indicated,
+            (None, true) => DetectionState::NotDetected,
+            (None, false) => DetectionState::Unseen,
+        };
+        report.detection.era = era;
+        report.detection.supported = supported;
+        report.detection.evidence.push(trouble.detail);
+        report
+    }
+
+    fn follow(&mut self, trail: Trail) {
+        self.offered = trail.offered;
+        self.remarks.extend(trail.remarks);
+        let met = std::mem::take(&mut self.detection.evidence);
+        self.detection.evidence = trail.evidence.into_iter().chain(met).collect();
+    }
+
+    fn get(&self, facet: Facet) -> Option<&RawFacet> {
+        self.facets.get(&FacetName::of(facet, self.face))
+    }
+
+    fn set(&mut self, facet: Facet, raw: RawFacet) {
+        self.facets.insert(FacetName::of(facet, self.face), raw);
+    }
+
+    fn seen_page(&mut self, facet: Facet, page: Json, ambiguities: Vec<String>) {
+        self.set(facet, RawFacet::Seen(vec![RawRead { pages: vec![page], ambiguities, fresh: false }]));
+    }
+
+    fn absent(&mut self, facet: Facet, note: &str) {
+        self.set(facet, RawFacet::Absent { note: Some(note.to_owned()) });
+    }
+
+    fn unwatch(&mut self, facet: Facet, reason: &str) {
+        let name = FacetName::of(facet, self.face);
+        self.facets.remove(&name);
+        self.unwatched.insert(name, reason.to_owned());
+    }
+
+    fn remark(&mut self, rule: &'static str, evidence: String) {
+        self.remarks.push(Remark { rule, case: "-", evidence });
+    }
+
+    /// What reading a list gave.
+    fn list(&mut self, facet: Facet, end: ListEnd, promised: bool) {
+        match end {
+            ListEnd::Seen(read) => self.set(facet, RawFacet::Seen(vec![read])),
+            ListEnd::Missing => {
+                self.absent(facet, "the method is not found");
+                if promised {
+                    self.remark("mcp.capability-mismatch", format!("{facet} is declared, its method is not found"));
+                }
+            }
+            ListEnd::Guarded(challenge) => {
+                self.seen_page(Facet::AuthChallenge, challenge, Vec::new());
+                self.unwatch(facet, "guarded: the anonymous request is answered by a challenge");
+            }
+            ListEnd::Unseen(trouble) => self.unseen(facet, trouble),
+        }
+    }
+
+    fn unseen(&mut self, facet: Facet, trouble: Trouble) {
+        self.set(facet, RawFacet::Unseen(trouble.reason()));
+        if trouble.ends_scan() {
+            self.end = End::Failed(trouble);
+            return;
+        }
+        let (rule, case) = trouble.facet_rule();
+        let place = SightPlace::Facet(FacetName::of(facet, self.face));
+        self.sights.push(SightFact { rule, case, place, detail: trouble.detail });
+    }
+
+    /// What the second read of the tools gave: less than a whole list leaves them unseen.
+    fn second(&mut self, end: ListEnd) {
+        let facet = Facet::McpTools;
+        match end {
+            ListEnd::Seen(read) => {
+                if let Some(RawFacet::Seen(reads)) = self.facets.get_mut(&FacetName::of(facet, self.face)) {
+                    reads.push(read);
+                }
+            }
+            ListEnd::Missing | ListEnd::Guarded(_) => {
+                let detail = "the second read was answered by an error, the first was not";
+                self.unseen(facet, Trouble::new(UnseenKind::RpcError, detail));
+            }
+            ListEnd::Unseen(mut trouble) => {
+                trouble.detail = format!("second read: {}", trouble.detail);
+                self.unseen(facet, trouble);
+            }
+        }
+    }
+
+    /// What two session ids say; the ids themselves are never told.
+    fn sessions(&mut self, first: Option<&HeaderValue>, second: Option<&HeaderValue>) {
+        let is_visible = |id: &HeaderValue| id.as_bytes().iter().all(u8::is_ascii_graphic);
+        let evidence = match (first, second) {
+            (Some(first), Some(second)) if first == second => "two sessions have one id".to_owned(),
+            (Some(first), _) if !is_visible(first) => "a session id is not visible ASCII".to_owned(),
+            (Some(first), _) if first.len() < SHORT_SESSION => format!("a session id has {} bytes", first.len()),
+            (_, _) => return,
+        };
+        self.remark("mcp.session-id-weak", evidence);
+    }
+
+    /// A refusal on the way ends the scan, whatever else was met.
+    fn finish(&mut self) {
+        if matches!(self.end, End::Failed(_)) {
+            self.sights.clear();
+        }
+    }
+
+    /// Whether a watched facet was not seen.
+    pub(super) fn is_partial(&self) -> bool {
+        self.facets.values().any(|raw| matches!(raw, RawFacet::Unseen(_)))
+    }
+}
+
+fn mcp_facets() -> impl Iterator<Item = Facet> {
+    [Facet::McpHandshake, Facet::McpTransport].into_iter().chain(LISTS)
+}
+
+/// `Retry-After` of what ended a face.
+pub(super) fn not_before(reports: &[FaceReport]) -> Option<Timestamp> {
+    let ends = reports.iter().filter_map(|report| match &report.end {
+        End::Failed(trouble) => trouble.not_before,
+        End::Ready | End::Guarded | End::Unavailable | End::Off => None,
+    });
+    ends.max()
+}

@@ -1,1 +1,521 @@
-//! .
+//! How a conversation is opened: `server/discover`, version retry, the fallback to `initialize`.
+//!
+//! A baseline's date is asked for first, so that a target is asked the same way every time: with a legacy date the
+//! opening is `initialize` offering that date, otherwise `server/discover` of 2026-07-28. Answers that decide nothing
+//! (429, 5xx, timeouts, TLS) end the opening; they never make us fall back, which would record a false downgrade.
+
+use http::StatusCode;
+use jiff::Timestamp;
+
+use super::challenge;
+use super::conversation::{Conversation, Dress, client_info};
+use super::dates;
+use super::exchange::{Exchange, Head, Nothing, Read, Reply};
+use super::jsonrpc::{self, RpcError};
+use super::transport;
+use super::trouble::Trouble;
+use crate::model::facet::{Face, Facet, UnseenKind};
+use crate::model::json::{Json, Members};
+use crate::model::observation::{Era, Remark};
+
+/// Requests that an opening may take: discover, three dates, one list.
+const MAX_STEPS: usize = 5;
+
+/// What is asked first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum First {
+    /// `server/discover` of 2026-07-28.
+    Discover,
+    /// `initialize`, offering this date.
+    Initialize(String),
+}
+
+impl First {
+    /// The opening that a baseline's date asks for.
+    pub(super) fn of_baseline(date: Option<&str>) -> Self {
+        match date {
+            Some(date) if dates::is_legacy(date) => Self::Initialize(date.to_owned()),
+            Some(_) | None => Self::Discover,
+        }
+    }
+}
+
+/// How the opening ended.
+#[derive(Debug)]
+pub(super) enum Opened {
+    /// Lists can be asked for.
+    Ready(Box<Ready>),
+    /// 401, or 403 with a challenge: the value of `auth.challenge`.
+    Guarded(Json),
+    /// Neither.
+    Failed(Failed),
+}
+
+/// A conversation that stands.
+#[derive(Debug)]
+pub(super) struct Ready {
+    pub(super) era: Era,
+    pub(super) date: String,
+    /// The date that `initialize` offered.
+    pub(super) offer: Option<String>,
+    /// The result, or why there is none although lists are answered.
+    pub(super) handshake: Result<Read, Trouble>,
+    pub(super) capabilities: Capabilities,
+    /// The value of `mcp.transport`.
+    pub(super) transport: Json,
+    pub(super) supported: Vec<String>,
+    /// A valid handshake of a known date.
+    pub(super) is_confirmed: bool,
+}
+
+/// No conversation.
+#[derive(Debug)]
+pub(super) struct Failed {
+    pub(super) trouble: Trouble,
+    /// A handshake that was valid all the same, only without a date that we speak.
+    pub(super) handshake: Option<Read>,
+    /// The server knows the protocol.
+    pub(super) era: Option<Era>,
+    pub(super) supported: Vec<String>,
+}
+
+impl From<Trouble> for Failed {
+    fn from(trouble: Trouble) -> Self {
+        Self { trouble, handshake: None, era: None, supported: Vec::new() }
+    }
+}
+
+/// Which capabilities were declared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Capabilities {
+    /// There is no declaration: each list is asked for.
+    Unknown,
+    /// These names.
+    Declared(Vec<String>),
+}
+
+impl Capabilities {
+    fn of(result: &Json) -> Self {
+        match result.member("capabilities").and_then(Json::as_object) {
+            Some(members) => {
+                let declared = members.iter().filter(|(_, value)| **value != Json::Null);
+                Self::Declared(declared.map(|(name, _)| name.clone()).collect())
+            }
+            None => Self::Unknown,
+        }
+    }
+
+    /// Whether the list `facet` is to be asked for. Templates have no capability of their own.
+    pub(super) fn offers(&self, facet: Facet) -> bool {
+        let name = match facet {
+            Facet::McpTools => "tools",
+            Facet::McpPrompts => "prompts",
+            Facet::McpResources | Facet::McpResourceTemplates => "resources",
+            Facet::McpHandshake | Facet::McpTransport | Facet::AuthChallenge | Facet::Scan => return false,
+        };
+        match self {
+            Self::Unknown => true,
+            Self::Declared(names) => names.iter().any(|declared| declared == name),
+        }
+    }
+
+    /// Whether a missing method contradicts the declaration.
+    pub(super) fn promises(&self, facet: Facet) -> bool {
+        *self != Self::Unknown && facet != Facet::McpResourceTemplates && self.offers(facet)
+    }
+}
+
+/// What was met on the way.
+#[derive(Debug, Default)]
+pub(super) struct Trail {
+    /// Dates offered, in order.
+    pub(super) offered: Vec<String>,
+    pub(super) remarks: Vec<Remark>,
+    pub(super) evidence: Vec<String>,
+}
+
+/// Opens `conversation`.
+pub(super) async fn open(conversation: &mut Conversation<'_>, first: First, at: Timestamp) -> (Opened, Trail) {
+    let opener = Opener {
+        conversation,
+        at,
+        trail: Trail::default(),
+        has_discovered: false,
+        method_missing: false,
+        refusals: Vec::new(),
+        trouble: None,
+        tried: Vec::new(),
+    };
+    opener.run(first).await
+}
+
+/// Opens another session as the first one was: the date it negotiated, or why there is none.
+pub(super) async fn reopen(conversation: &mut Conversation<'_>, offer: &str, at: Timestamp) -> Result<String, Trouble> {
+    conversation.dress(Dress::Bare);
+    let exchange = conversation.call("initialize", initialize_params(offer)).await?;
+    let Reply::Result(read) = &exchange.reply else {
+        return Err(Trouble::of(&exchange, conversation.face(), at));
+    };
+    if !exchange.head.status.is_success() {
+        return Err(Trouble::of(&exchange, conversation.face(), at));
+    }
+    let date = negotiated(&read.value).unwrap_or(offer).to_owned();
+    begin_session(conversation, &exchange.head, &date).await;
+    Ok(date)
+}
+
+/// Whether the server answers `server/discover` of 2026-07-28 too.
+pub(super) async fn speaks_modern(conversation: &mut Conversation<'_>) -> bool {
+    conversation.dress(Dress::Modern);
+    match conversation.call("server/discover", Members::new()).await {
+        Ok(Exchange { head, reply: Reply::Result(read) }) => {
+            head.status.is_success()
+                && supported(&read.value).is_some_and(|dates| dates.iter().any(|d| d == dates::MODERN))
+        }
+        Ok(_) | Err(_) => false,
+    }
+}
+
+async fn begin_session(conversation: &mut Conversation<'_>, head: &Head, date: &str) {
+    conversation.settle(head, Dress::Legacy { date: date.to_owned() });
+    // A server that does not take it shows so in what follows.
+    let _ = conversation.notify("notifications/initialized").await;
+}
+
+fn initialize_params(date: &str) -> Members {
+    Members::from([
+        ("protocolVersion".to_owned(), Json::from(date)),
+        ("capabilities".to_owned(), Json::object()),
+        ("clientInfo".to_owned(), client_info()),
+    ])
+}
+
+fn negotiated(result: &Json) -> Option<&str> {
+    result.member("protocolVersion").and_then(Json::as_str)
+}
+
+/// `supportedVersions` of a discover result; `None` when it has no such array.
+fn supported(result: &Json) -> Option<Vec<String>> {
+    result.member("supportedVersions").filter(|list| list.as_array().is_some()).map(jsonrpc::dates)
+}
+
+/// `complete` may be left out; anything else is no whole result.
+pub(super) fn is_complete(result: &Json) -> bool {
+    result.member("resultType").is_none_or(|kind| kind.as_str() == Some("complete"))
+}
+
+enum Next {
+    Discover,
+    Initialize(String),
+    Done(Opened),
+}
+
+impl From<First> for Next {
+    fn from(first: First) -> Self {
+        match first {
+            First::Discover => Self::Discover,
+            First::Initialize(date) => Self::Initialize(date),
+        }
+    }
+}
+
+/// A 401 or 403.
+struct Refusal {
+    is_guard: bool,
+    challenge: Json,
+    trouble: Trouble,
+}
+
+struct Opener<'c, 'v> {
+    conversation: &'c mut Conversation<'v>,
+    at: Timestamp,
+    trail: Trail,
+    has_discovered: bool,
+    /// `server/discover` was answered by "method not found".
+    method_missing: bool,
+    refusals: Vec<Refusal>,
+    /// What became of the last request.
+    trouble: Option<Trouble>,
+    /// Dates that `initialize` has offered.
+    tried: Vec<String>,
+}
+
+impl Opener<'_, '_> {
+    async fn run(mut self, first: First) -> (Opened, Trail) {
+        let mut next = Next::from(first);
+        for _ in 0..MAX_STEPS {
+            next = match next {
+                Next::Discover => self.discover().await,
+                Next::Initialize(date) => self.initialize(date).await,
+                Next::Done(opened) => return (opened, self.trail),
+            };
+        }
+        let opened = if let Next::Done(opened) = next { opened } else { self.failed(no_common_date()) };
+        (opened, self.trail)
+    }
+
+    async fn discover(&mut self) -> Next {
+        self.has_discovered = true;
+        self.trail.offered.push(dates::MODERN.to_owned());
+        self.conversation.dress(Dress::Modern);
+        match self.conversation.call("server/discover", Members::new()).await {
+            Ok(exchange) => self.judge_discover(exchange).await,
+            Err(error) => self.fail(error.into()),
+        }
+    }
+
+    async fn judge_discover(&mut self, exchange: Exchange) -> Next {
+        if let Some(next) = self.refused(&exchange) {
+            return next;
+        }
+        self.conversation.let_in();
+        let success = exchange.head.status.is_success();
+        match exchange.reply {
+            Reply::Error(error) if error.is_modern() => self.modern_error(&error, exchange.head.status),
+            Reply::Result(read) if success && supported(&read.value).is_some() => self.modern(&exchange.head, read),
+            reply => {
+                let exchange = Exchange { head: exchange.head, reply };
+                self.method_missing =
+                    matches!(&exchange.reply, Reply::Error(error) if error.code == jsonrpc::METHOD_NOT_FOUND);
+                self.not_this_era(&exchange, Era::Stateless).await
+            }
+        }
+    }
+
+    /// A valid answer to discover.
+    fn modern(&mut self, head: &Head, read: Read) -> Next {
+        let dates = supported(&read.value).unwrap_or_default();
+        self.trail.evidence.push("server/discover was answered with supported versions".to_owned());
+        if !is_complete(&read.value) {
+            let trouble = Trouble::new(UnseenKind::InvalidJsonrpc, "the discover result is not complete");
+            return Next::Done(self.failed_modern(trouble, None, dates));
+        }
+        // It has answered a request of that date, whatever an empty list says.
+        if dates.is_empty() || dates.iter().any(|date| date == dates::MODERN) {
+            self.conversation.settle(head, Dress::Modern);
+            let transport = transport::page(head, Era::Stateless, dates::MODERN, false);
+            return Next::Done(Opened::Ready(Box::new(Ready {
+                era: Era::Stateless,
+                date: dates::MODERN.to_owned(),
+                offer: None,
+                capabilities: Capabilities::of(&read.value),
+                handshake: Ok(read),
+                transport,
+                is_confirmed: !dates.is_empty(),
+                supported: dates,
+            })));
+        }
+        match self.untried_legacy(&dates) {
+            Some(date) => Next::Initialize(date),
+            None => Next::Done(self.failed_modern(no_common_date(), Some(read), dates)),
+        }
+    }
+
+    /// -32020, -32021, -32022: it is a server of 2026-07-28 or later, under whatever status it says so.
+    fn modern_error(&mut self, error: &RpcError, status: StatusCode) -> Next {
+        let status = status.as_u16();
+        self.trail.evidence.push(format!("server/discover was answered by error {} (HTTP {status})", error.code));
+        if error.code == jsonrpc::UNSUPPORTED_VERSION
+            && let Some(date) = self.untried_legacy(&error.supported)
+        {
+            return Next::Initialize(date);
+        }
+        let trouble = Trouble::new(UnseenKind::RpcError, format!("error {} (HTTP {status})", error.code));
+        Next::Done(self.failed_modern(trouble, None, error.supported.clone()))
+    }
+
+    async fn initialize(&mut self, date: String) -> Next {
+        self.trail.offered.push(date.clone());
+        self.tried.push(date.clone());
+        self.conversation.dress(Dress::Bare);
+        match self.conversation.call("initialize", initialize_params(&date)).await {
+            Ok(exchange) => self.judge_initialize(exchange, date).await,
+            Err(error) => self.fail(error.into()),
+        }
+    }
+
+    async fn judge_initialize(&mut self, exchange: Exchange, offer: String) -> Next {
+        if let Some(next) = self.refused(&exchange) {
+            return next;
+        }
+        self.conversation.let_in();
+        let success = exchange.head.status.is_success();
+        match exchange.reply {
+            Reply::Result(read) if success && read.value.as_object().is_some() => {
+                self.legacy(&exchange.head, read, offer).await
+            }
+            Reply::Error(error) if self.retry(&error).is_some() => self.retry(&error).unwrap_or(Next::Discover),
+            reply => {
+                let exchange = Exchange { head: exchange.head, reply };
+                self.not_this_era(&exchange, Era::Session).await
+            }
+        }
+    }
+
+    /// Another date for an error that names some: -32602 at the legacy dates, -32022 of a modern-only server.
+    fn retry(&self, error: &RpcError) -> Option<Next> {
+        if !matches!(error.code, jsonrpc::INVALID_PARAMS | jsonrpc::UNSUPPORTED_VERSION) {
+            return None;
+        }
+        let names_modern = error.supported.iter().any(|date| date == dates::MODERN);
+        match self.untried_legacy(&error.supported) {
+            Some(date) => Some(Next::Initialize(date)),
+            None if names_modern && !self.has_discovered => Some(Next::Discover),
+            None => None,
+        }
+    }
+
+    async fn legacy(&mut self, head: &Head, read: Read, offer: String) -> Next {
+        let named = negotiated(&read.value).map(str::to_owned);
+        let is_confirmed = named.as_deref().is_some_and(dates::is_legacy);
+        let date = named.unwrap_or_else(|| offer.clone());
+        self.trail.evidence.push("initialize was answered with a result".to_owned());
+        begin_session(self.conversation, head, &date).await;
+        let has_session = self.conversation.session().is_some();
+        Next::Done(Opened::Ready(Box::new(Ready {
+            era: Era::Session,
+            transport: transport::page(head, Era::Session, &date, has_session),
+            supported: vec![date.clone()],
+            date,
+            offer: Some(offer),
+            capabilities: Capabilities::of(&read.value),
+            handshake: Ok(read),
+            is_confirmed,
+        })))
+    }
+
+    /// 401 and 403 decide nothing about the era: one `initialize` is tried; only if that is refused too the endpoint
+    /// is guarded, or blocked. A proxy's 407 and its like end it at once.
+    fn refused(&mut self, exchange: &Exchange) -> Option<Next> {
+        let status = exchange.head.status;
+        let trouble = Trouble::of(exchange, self.conversation.face(), self.at);
+        match status {
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+                self.refusals.push(Refusal {
+                    is_guard: is_guard(&exchange.head),
+                    challenge: challenge::value(status, &exchange.head.headers),
+                    trouble,
+                });
+            }
+            _ if trouble.kind == UnseenKind::Blocked => return Some(Next::Done(self.failed(trouble))),
+            _ => return None,
+        }
+        if self.tried.is_empty() && !self.conversation.is_single() {
+            return Some(Next::Initialize(dates::NEWEST_LEGACY.to_owned()));
+        }
+        Some(Next::Done(self.refusal()))
+    }
+
+    /// What the refusals come to; the answer to `initialize` came last and counts first.
+    fn refusal(&mut self) -> Opened {
+        let mut refusals = std::mem::take(&mut self.refusals);
+        let guard = refusals.iter().rposition(|refusal| refusal.is_guard);
+        match (self.conversation.face(), guard) {
+            (Face::Stranger, Some(at)) => Opened::Guarded(refusals.swap_remove(at).challenge),
+            (Face::Stranger | Face::Auth, _) => {
+                let last = refusals.pop().map(|refusal| refusal.trouble);
+                self.failed(last.unwrap_or_else(no_common_date))
+            }
+        }
+    }
+
+    /// The answer fits no valid handshake of `era`.
+    async fn not_this_era(&mut self, exchange: &Exchange, era: Era) -> Next {
+        let trouble = Trouble::of(exchange, self.conversation.face(), self.at);
+        if decides_nothing(exchange, &trouble) {
+            return self.fail(trouble);
+        }
+        match era {
+            Era::Stateless if self.tried.is_empty() => {
+                self.trouble = Some(trouble);
+                Next::Initialize(dates::NEWEST_LEGACY.to_owned())
+            }
+            Era::Session if !self.has_discovered => {
+                self.trouble = Some(trouble);
+                Next::Discover
+            }
+            // `initialize` came first and said more about what it wants.
+            Era::Stateless => {
+                let first = self.trouble.take().unwrap_or(trouble);
+                self.fail(first)
+            }
+            Era::Session if self.method_missing => self.undiscovered(trouble).await,
+            Era::Session => self.fail(trouble),
+        }
+    }
+
+    /// No discover and no `initialize`: perhaps a modern server without its mandatory method. One list tells.
+    async fn undiscovered(&mut self, trouble: Trouble) -> Next {
+        self.conversation.dress(Dress::Modern);
+        let array = Facet::McpTools.list().map_or("tools", |shape| shape.array);
+        match self.conversation.call("tools/list", Members::new()).await {
+            Ok(Exchange { head: answered, reply: Reply::Result(read) })
+                if answered.status.is_success() && read.value.member(array).and_then(Json::as_array).is_some() =>
+            {
+                self.trail.evidence.push("tools/list of 2026-07-28 was answered, server/discover was not".to_owned());
+                self.conversation.settle(&answered, Dress::Modern);
+                Next::Done(Opened::Ready(Box::new(Ready {
+                    era: Era::Stateless,
+                    date: dates::MODERN.to_owned(),
+                    offer: None,
+                    handshake: Err(Trouble::new(UnseenKind::RpcError, "server/discover is not found")),
+                    capabilities: Capabilities::Unknown,
+                    transport: transport::page(&answered, Era::Stateless, dates::MODERN, false),
+                    supported: Vec::new(),
+                    is_confirmed: false,
+                })))
+            }
+            Ok(_) | Err(_) => self.fail(trouble),
+        }
+    }
+
+    /// A legacy date of `supported` that was not offered yet.
+    fn untried_legacy(&self, supported: &[String]) -> Option<String> {
+        let left: Vec<String> = supported.iter().filter(|date| !self.tried.contains(date)).cloned().collect();
+        dates::newest_legacy(&left).map(str::to_owned)
+    }
+
+    fn fail(&mut self, trouble: Trouble) -> Next {
+        Next::Done(self.failed(trouble))
+    }
+
+    fn failed(&mut self, trouble: Trouble) -> Opened {
+        if let Some(remark) = remark(&trouble) {
+            self.trail.remarks.push(remark);
+        }
+        Opened::Failed(trouble.into())
+    }
+
+    fn failed_modern(&self, trouble: Trouble, handshake: Option<Read>, supported: Vec<String>) -> Opened {
+        Opened::Failed(Failed { trouble, handshake, era: Some(Era::Stateless), supported })
+    }
+}
+
+/// A 401, or a 403 that says how to be let in.
+pub(super) fn is_guard(head: &Head) -> bool {
+    head.status == StatusCode::UNAUTHORIZED
+        || (head.status == StatusCode::FORBIDDEN && challenge::is_present(&head.headers))
+}
+
+fn no_common_date() -> Trouble {
+    Trouble::new(UnseenKind::InvalidJsonrpc, "the server names no protocol date that we speak")
+}
+
+/// 429, 5xx, 408, redirects that are not followed, answers above a cap. "Method not found" is an answer even under 5xx.
+fn decides_nothing(exchange: &Exchange, trouble: &Trouble) -> bool {
+    let status = exchange.head.status;
+    let is_missing = matches!(&exchange.reply, Reply::Error(error) if error.code == jsonrpc::METHOD_NOT_FOUND);
+    let by_status = status.is_redirection() || (status.is_server_error() && !is_missing);
+    let by_kind = matches!(trouble.kind, UnseenKind::RateLimited | UnseenKind::Timeout | UnseenKind::TooLarge);
+    by_status || by_kind || matches!(exchange.reply, Reply::Nothing(Nothing::TooLarge))
+}
+
+/// The checks that a failed opening decides.
+fn remark(trouble: &Trouble) -> Option<Remark> {
+    let rule = match trouble.kind {
+        UnseenKind::InvalidJson | UnseenKind::InvalidJsonrpc => "mcp.not-jsonrpc",
+        UnseenKind::HttpStatus => "mcp.no-endpoint",
+        _ => return None,
+    };
+    Some(Remark { rule, case: "-", evidence: trouble.detail.clone() })
+}
