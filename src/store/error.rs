@@ -106,7 +106,10 @@ fn from_database(error: &dyn DatabaseError) -> StoreError {
 }
 
 impl From<sqlx::Error> for StoreError {
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the enum is non-exhaustive; what is not named is a fault of ours")]
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "the enum is non-exhaustive; what is not named is a fault of ours"
+    )]
     fn from(error: sqlx::Error) -> Self {
         match error {
             sqlx::Error::Database(error) => from_database(error.as_ref()),
@@ -119,7 +122,10 @@ impl From<sqlx::Error> for StoreError {
 }
 
 impl From<MigrateError> for StoreError {
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the enum is non-exhaustive; what is not named is a fault of ours")]
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "the enum is non-exhaustive; what is not named is a fault of ours"
+    )]
     fn from(error: MigrateError) -> Self {
         match error {
             MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => Self::from(error),
