@@ -3,7 +3,6 @@
 use std::io;
 
 use sqlx::error::DatabaseError;
-use sqlx::migrate::MigrateError;
 
 /// Why the store could not read or write. A write that failed has changed nothing.
 #[derive(Debug, thiserror::Error)]
@@ -116,22 +115,6 @@ impl From<sqlx::Error> for StoreError {
             sqlx::Error::Io(error) => Self::Io(error),
             sqlx::Error::PoolTimedOut => Self::Busy,
             sqlx::Error::ColumnDecode { index, source } => Self::Corrupt(format!("column {index}: {source}")),
-            other => Self::Other(other.to_string()),
-        }
-    }
-}
-
-impl From<MigrateError> for StoreError {
-    #[expect(
-        clippy::wildcard_enum_match_arm,
-        reason = "the enum is non-exhaustive; what is not named is a fault of ours"
-    )]
-    fn from(error: MigrateError) -> Self {
-        match error {
-            MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => Self::from(error),
-            MigrateError::VersionMismatch(version) => {
-                Self::Other(format!("schema version {version} was applied in another wording than this driftd's"))
-            }
             other => Self::Other(other.to_string()),
         }
     }

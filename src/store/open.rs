@@ -25,13 +25,13 @@ pub(super) async fn writer(path: &Path) -> Result<SqliteConnection, StoreError> 
     create(path)?;
     let options = options(path).synchronous(SqliteSynchronous::Full);
     let mut conn = options.connect().await?;
-    schema::inspect(&mut conn).await?;
+    let version = schema::inspect(&mut conn).await?;
     // After the inspection: a database that is not ours keeps its own journal.
     let mode: String = sqlx::query("PRAGMA journal_mode = WAL").fetch_one(&mut conn).await?.try_get(0)?;
     if mode != "wal" {
         return Err(StoreError::Other(format!("the file system does not allow WAL (journal mode is {mode})")));
     }
-    schema::migrate(&mut conn).await?;
+    schema::migrate(&mut conn, version).await?;
     Ok(conn)
 }
 

@@ -144,3 +144,11 @@ async fn flush(writer: &mut Writer<'_>, part: &[(TargetId, Buffered)]) -> Result
     tx.commit().await?;
     Ok(())
 }
+
+#[cfg(test)]
+impl Writer<'_> {
+    /// Rows that were ever written over this connection.
+    pub(super) async fn changes(&mut self) -> i64 {
+        sqlx::query_scalar("SELECT total_changes()").fetch_one(&mut self.side.conn).await.unwrap()
+    }
+}
