@@ -1,15 +1,405 @@
 //! The store: typed methods over SQLite; every change of a scan is one transaction.
+//!
+//! It decides how nouns are kept and what changes together; what they mean is decided elsewhere. One connection
+//! writes, behind a lock that is also what makes *load memory, settle, commit* safe; a few read beside it and never
+//! wait for it. What a method returns is a consistent view, with what is still buffered laid over.
 
+mod baselines;
+mod columns;
+mod commit;
+mod drifts;
 mod error;
+mod gauges;
+mod history;
+mod incidents;
+mod ledger;
 mod lock;
-mod stub;
+mod memory;
+mod open;
+mod outbox;
+mod prefix;
+mod runs;
+mod schema;
+mod snapshots;
+mod targets;
+mod values;
 mod views;
+mod writer;
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use jiff::Timestamp;
+use sqlx::{Sqlite, SqliteConnection, SqlitePool, Transaction};
+
+use crate::model::alert::AlertType;
+use crate::model::baseline::BaselineFacet;
+use crate::model::incident::{Incident, IncidentId};
+use crate::model::memory::{LedgerHead, Memory};
+use crate::model::notice::{Body, Message, Notice, Told};
+use crate::model::target::TargetId;
 
 pub use error::StoreError;
 pub use lock::StoreLock;
-pub use stub::{Store, Writer};
 pub use views::{
     BaselineGauge, DriftFilter, FacetSeen, Found, Gauges, HistoryRow, IncidentCount, IncidentState, LedgerCheck,
     LedgerFault, LedgerRow, MessageFilter, Pending, Retry, Run, StoredSnapshot, Synced, TargetDrift, TargetRow,
     TargetState, UnitCount,
 };
+pub use writer::Writer;
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+/// The store; its clones are one.
+#[derive(Clone)]
+pub struct Store {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    path: PathBuf,
+    readers: SqlitePool,
+    writer: tokio::sync::Mutex<WriteSide>,
+    buffer: runs::Buffer,
+    incident_ids: Mutex<Arc<BTreeSet<IncidentId>>>,
+}
+
+/// What only the writer touches.
+struct WriteSide {
+    conn: SqliteConnection,
+}
+
+impl Inner {
+    fn incident_ids(&self) -> Arc<BTreeSet<IncidentId>> {
+        Arc::clone(&self.incident_ids.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Ids that may be about to be used: one too many does no harm, one too few would be used twice.
+    fn note_incidents(&self, ids: impl Iterator<Item = IncidentId>) {
+        let mut known = self.incident_ids.lock().unwrap_or_else(PoisonError::into_inner);
+        for id in ids {
+            if !known.contains(&id) {
+                Arc::make_mut(&mut known).insert(id);
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store").field("path", &self.inner.path).finish_non_exhaustive()
+    }
+}
+
+/// Opening and closing.
+impl Store {
+    /// Opens the database at `path`, made (readable by us alone) if there is none, and brings its schema up to date.
+    ///
+    /// Take the lock first: see [`Store::lock`].
+    ///
+    /// # Errors
+    /// [`StoreError::Newer`] and [`StoreError::Foreign`] for what this program must not touch, and what SQLite says.
+    pub async fn open(path: &Path) -> Result<Self> {
+        let mut conn = open::writer(path).await?;
+        let ids = incidents::ids(&mut conn).await?;
+        let inner = Inner {
+            path: path.to_owned(),
+            readers: open::readers(path),
+            writer: tokio::sync::Mutex::new(WriteSide { conn }),
+            buffer: runs::Buffer::default(),
+            incident_ids: Mutex::new(Arc::new(ids)),
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Takes the right to write the store at `path`; it is given back when the guard is dropped.
+    ///
+    /// # Errors
+    /// [`StoreError::Locked`] while another process (or another guard of this one) has it.
+    pub fn lock(path: &Path) -> Result<StoreLock> {
+        StoreLock::take(path)
+    }
+
+    /// Writes what is buffered and stops reading; the writer's connection closes with the last clone.
+    ///
+    /// # Errors
+    /// As [`Store::flush_runs`].
+    pub async fn close(&self) -> Result<()> {
+        self.flush_runs().await?;
+        self.inner.readers.close().await;
+        Ok(())
+    }
+
+    /// The one writer, once nobody else writes.
+    pub async fn writer(&self) -> Writer<'_> {
+        Writer { store: self, side: self.inner.writer.lock().await }
+    }
+
+    /// Bytes of the database and its log.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] when the file is not there any more.
+    pub fn size_bytes(&self) -> Result<u64> {
+        open::size(&self.inner.path)
+    }
+
+    async fn read(&self) -> Result<Transaction<'static, Sqlite>> {
+        open::read(&self.inner.readers).await
+    }
+}
+
+/// Targets and their snapshots.
+impl Store {
+    /// All targets, by id.
+    ///
+    /// # Errors
+    /// As SQLite says.
+    pub async fn targets(&self) -> Result<Vec<TargetRow>> {
+        let mut ahead = self.inner.buffer.memories();
+        let mut rows = targets::all(&mut *self.read().await?).await?;
+        for row in &mut rows {
+            if let Some(memory) = ahead.remove(&row.summary.id) {
+                targets::overlay(row, &memory);
+            }
+        }
+        Ok(rows)
+    }
+
+    /// One target.
+    ///
+    /// # Errors
+    /// As SQLite says.
+    pub async fn target(&self, id: &TargetId) -> Result<Option<TargetRow>> {
+        let ahead = self.inner.buffer.get(id);
+        let mut row = targets::one(&mut *self.read().await?, id).await?;
+        if let (Some(row), Some(ahead)) = (&mut row, &ahead) {
+            targets::overlay(row, &ahead.memory);
+        }
+        Ok(row)
+    }
+
+    /// A target's past, to be looked at; what is to be settled comes from [`Writer::memory`].
+    ///
+    /// # Errors
+    /// As SQLite says.
+    pub async fn memory(&self, target: &TargetId) -> Result<Memory> {
+        let ahead = self.inner.buffer.get(target).map(|buffered| buffered.memory);
+        memory::load(&mut *self.read().await?, target, ahead, self.incident_ids()).await
+    }
+
+    /// What the newest scan of `target` saw.
+    ///
+    /// # Errors
+    /// As SQLite says.
+    pub async fn latest_snapshot(&self, target: &TargetId) -> Result<Option<StoredSnapshot>> {
+        let ahead = self.inner.buffer.get(target).and_then(|buffered| buffered.run);
+        snapshots::latest(&mut *self.read().await?, target, ahead.as_ref()).await
+    }
+
+    /// The snapshot of `target` whose digest begins with `prefix`: eight hexadecimal digits or more, with or without
+    /// `sha256:`.
+    ///
+    /// # Errors
+    /// As SQLite says.
+    pub async fn snapshot_by_prefix(&self, target: &TargetId, prefix: &str) -> Result<Found<StoredSnapshot>> {
+        let Some(prefix) = prefix::DigestPrefix::parse(prefix) else { return Ok(Found::None) };
+        let ahead = self.inner.buffer.get(target).and_then(|buffered| buffered.run);
+        snapshots::by_prefix(&mut *self.read().await?, target, &prefix, ahead.as_ref()).await
+    }
+
+    /// The newest runs of `target`, the newest first.
+    ///
+    /// # Errors
+    /// As SQLite says.
+    pub async fn runs(&self, target: &TargetId, limit: u32) -> Result<Vec<Run>> {
+        let ahead = self.inner.buffer.get(target).and_then(|buffered| buffered.run);
+        runs::list(&mut *self.read().await?, target, limit, ahead.as_ref()).await
+    }
+
+    /// What `target` is held to, by facet, without its approvals (those are in [`Store::memory`]).
+    ///
+    /// # Errors
+    /// As SQLite says.
+    pub async fn baselines(&self, target: &TargetId) -> Result<Vec<BaselineFacet>> {
+        let mut tx = self.read().await?;
+        let held = baselines::living(&mut tx, target).await?;
+        let mut shelf = values::Shelf::default();
+        held.iter().for_each(|entry| entry.want(&mut shelf));
+        shelf.load(&mut tx).await?;
+        Ok(baselines::by_facet(held, &shelf)?.into_values().collect())
+    }
+}
+
+/// Drifts, incidents, decisions and what became of them.
+impl Store {
+    /// Drifts, the newest first.
+    ///
+    /// # Errors
+    /// As SQLite says.
+    pub async fn drifts(&self, filter: &DriftFilter) -> Result<Vec<TargetDrift>> {
+        drifts::list(&mut *self.read().await?, filter).await
+    }
+
+    /// The drift whose fingerprint begins with `prefix` (eight hexadecimal digits or more): the one that lives, else
+    /// the one that ended last.
+    ///
+    /// # Errors
+    /// As SQLite says.
+    pub async fn drift(&self, prefix: &str) -> Result<Found<TargetDrift>> {
+        let Some(prefix) = prefix::DigestPrefix::parse(prefix) else { return Ok(Found::None) };
+        drifts::by_fingerprint(&mut *self.read().await?, &prefix).await
+    }
+
+    /// Incidents, the oldest first.
+    ///
+    /// # Errors
+    /// As SQLite says.
+    pub async fn incidents(&self, open_only: bool) -> Result<Vec<Incident>> {
+        incidents::list(&mut *self.read().await?, open_only).await
+    }
+
+    /// One incident.
+    ///
+    /// # Errors
+    /// As SQLite says.
+    pub async fn incident(&self, id: IncidentId) -> Result<Option<Incident>> {
+        incidents::one(&mut *self.read().await?, id).await
+    }
+
+    /// Ids of all incidents there ever were.
+    pub fn incident_ids(&self) -> Arc<BTreeSet<IncidentId>> {
+        self.inner.incident_ids()
+    }
+
+    /// What a message about a revision of an incident says: about `event`, or about the last thing at that revision.
+    ///
+    /// # Errors
+    /// As SQLite says.
+    pub async fn revision(
+        &self,
+        incident: IncidentId,
+        revision: u32,
+        event: Option<AlertType>,
+    ) -> Result<Option<Body>> {
+        incidents::revision(&mut *self.read().await?, incident, revision, event).await
+    }
+
+    /// The newest lines of the history, of one target or of all, the newest first.
+    ///
+    /// # Errors
+    /// As SQLite says.
+    pub async fn history(&self, target: Option<&TargetId>, limit: u32) -> Result<Vec<HistoryRow>> {
+        history::newest(&mut *self.read().await?, target, limit).await
+    }
+
+    /// Entries of the ledger from number `from` on, at most `limit`.
+    ///
+    /// # Errors
+    /// As SQLite says.
+    pub async fn ledger(&self, from: u64, limit: u32) -> Result<Vec<LedgerRow>> {
+        ledger::range(&mut *self.read().await?, from, limit).await
+    }
+
+    /// The newest entry of the ledger.
+    ///
+    /// # Errors
+    /// As SQLite says.
+    pub async fn ledger_head(&self) -> Result<LedgerHead> {
+        ledger::head(&mut *self.read().await?).await
+    }
+
+    /// Follows the ledger's chain from its first entry to its last.
+    ///
+    /// # Errors
+    /// As SQLite says; a broken chain is an answer, not an error.
+    pub async fn verify_ledger(&self) -> Result<LedgerCheck> {
+        ledger::verify(&mut *self.read().await?).await
+    }
+}
+
+/// What is owed.
+impl Store {
+    /// All waiting notices of each receiver and incident of which one is due, in the order in which they were made.
+    ///
+    /// # Errors
+    /// As SQLite says.
+    pub async fn due_notices(&self, now: Timestamp) -> Result<Vec<Notice>> {
+        outbox::due_notices(&mut *self.read().await?, now).await
+    }
+
+    /// What receivers were told of `incidents`.
+    ///
+    /// # Errors
+    /// As SQLite says.
+    pub async fn told(&self, incidents: &[IncidentId]) -> Result<Vec<Told>> {
+        outbox::told(&mut *self.read().await?, incidents).await
+    }
+
+    /// When there is something to fold or to send.
+    ///
+    /// # Errors
+    /// As SQLite says.
+    pub async fn next_due(&self) -> Result<Option<Timestamp>> {
+        outbox::next_due(&mut *self.read().await?).await
+    }
+
+    /// Messages to be sent now, the longest due first, at most 256. Of one receiver and incident only the earliest
+    /// that is pending: a later one waits for it.
+    ///
+    /// # Errors
+    /// As SQLite says.
+    pub async fn due_messages(&self, now: Timestamp) -> Result<Vec<Message>> {
+        outbox::due_messages(&mut *self.read().await?, now).await
+    }
+
+    /// Messages, the newest first.
+    ///
+    /// # Errors
+    /// As SQLite says.
+    pub async fn messages(&self, filter: &MessageFilter) -> Result<Vec<Message>> {
+        outbox::list(&mut *self.read().await?, filter).await
+    }
+
+    /// The message whose id is `id`, or begins with it (eight characters or more).
+    ///
+    /// # Errors
+    /// As SQLite says.
+    pub async fn message(&self, id: &str) -> Result<Found<Message>> {
+        outbox::by_id(&mut *self.read().await?, id).await
+    }
+
+    /// What is owed to each receiver that is or was owed anything undelivered.
+    ///
+    /// # Errors
+    /// As SQLite says.
+    pub async fn pending_counts(&self) -> Result<Vec<Pending>> {
+        outbox::pending(&mut *self.read().await?).await
+    }
+}
+
+/// What metrics say.
+impl Store {
+    /// Counts of units, incidents and baselines.
+    ///
+    /// # Errors
+    /// As SQLite says.
+    pub async fn gauges(&self, now: Timestamp) -> Result<Gauges> {
+        gauges::load(&mut *self.read().await?, now).await
+    }
+
+    /// When each facet of each target was last seen; it reads every target, so it is for the start.
+    ///
+    /// # Errors
+    /// As SQLite says.
+    pub async fn facets_seen(&self) -> Result<Vec<FacetSeen>> {
+        let ahead = self.inner.buffer.memories();
+        let mut facets = gauges::facets_seen(&mut *self.read().await?).await?;
+        facets.extend(ahead.into_iter().map(|(target, memory)| (target, memory.facets)));
+        Ok(facets.into_iter().flat_map(|(target, facets)| gauges::of_target(target, facets)).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests;

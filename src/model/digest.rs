@@ -41,6 +41,12 @@ impl Digest {
         Self(hash.finalize().into())
     }
 
+    /// The digest with these 32 bytes, as the store keeps them.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
     /// The 32 bytes.
     #[must_use]
     pub const fn bytes(&self) -> &[u8; 32] {

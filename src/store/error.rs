@@ -3,7 +3,6 @@
 use std::io;
 
 use sqlx::error::DatabaseError;
-use sqlx::migrate::MigrateError;
 
 /// Why the store could not read or write. A write that failed has changed nothing.
 #[derive(Debug, thiserror::Error)]
@@ -106,26 +105,16 @@ fn from_database(error: &dyn DatabaseError) -> StoreError {
 }
 
 impl From<sqlx::Error> for StoreError {
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the enum is non-exhaustive; what is not named is a fault of ours")]
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "the enum is non-exhaustive; what is not named is a fault of ours"
+    )]
     fn from(error: sqlx::Error) -> Self {
         match error {
             sqlx::Error::Database(error) => from_database(error.as_ref()),
             sqlx::Error::Io(error) => Self::Io(error),
             sqlx::Error::PoolTimedOut => Self::Busy,
             sqlx::Error::ColumnDecode { index, source } => Self::Corrupt(format!("column {index}: {source}")),
-            other => Self::Other(other.to_string()),
-        }
-    }
-}
-
-impl From<MigrateError> for StoreError {
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the enum is non-exhaustive; what is not named is a fault of ours")]
-    fn from(error: MigrateError) -> Self {
-        match error {
-            MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => Self::from(error),
-            MigrateError::VersionMismatch(version) => {
-                Self::Other(format!("schema version {version} was applied in another wording than this driftd's"))
-            }
             other => Self::Other(other.to_string()),
         }
     }

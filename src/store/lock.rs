@@ -20,8 +20,7 @@ pub struct StoreLock {
 impl StoreLock {
     pub(super) fn take(store: &Path) -> Result<Self, StoreError> {
         let path = lock_path(store);
-        let mut file =
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
+        let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(StoreError::Locked { pid: holder(&mut file) }),

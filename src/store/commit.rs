@@ -1,0 +1,171 @@
+//! Writes all that one scan, decision or tick changed in one transaction, or nothing.
+//!
+//! What changes nothing but counts and last-seen times is not written at once: it joins the buffer of
+//! [`super::runs`].
+
+use jiff::Timestamp;
+use sqlx::{Connection as _, SqliteConnection};
+
+use super::error::StoreError;
+use super::memory::{self, Remembered};
+use super::runs::{self, Buffered, OpenRun};
+use super::{Writer, baselines, drifts, history, incidents, ledger, outbox};
+use crate::model::settlement::Settlement;
+use crate::model::snapshot::Snapshot;
+
+/// What a scan does to its target's runs.
+enum Step<'s> {
+    /// There was no scan; the newest run may still be ahead of its row.
+    Nothing(Option<OpenRun>),
+    /// The newest run goes on.
+    Extend(OpenRun),
+    /// A new one begins; the one before may still be ahead of its row.
+    Begin(Option<OpenRun>, &'s Snapshot),
+}
+
+/// See [`Writer::commit`].
+pub(super) async fn commit(
+    writer: &mut Writer<'_>,
+    settlement: &Settlement,
+    scan: Option<&Snapshot>,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let buffer = &writer.store.inner.buffer;
+    let target = &settlement.target;
+    let ahead = buffer.get(target).and_then(|buffered| buffered.run);
+    let step = step(&mut writer.side.conn, settlement, scan, ahead).await?;
+    let memory = Remembered::of(settlement);
+    let step = match step {
+        Step::Nothing(run) if is_quiet(settlement) => {
+            buffer.put(target.clone(), Buffered { run, memory });
+            return Ok(());
+        }
+        Step::Extend(run) if is_quiet(settlement) => {
+            buffer.put(target.clone(), Buffered { run: Some(run), memory });
+            return Ok(());
+        }
+        step => step,
+    };
+    // Out of the buffer first: were this future dropped after COMMIT went out, an entry left behind would later be
+    // written over what was committed. Dropped before it, a minute of counts is lost, as in a crash.
+    let buffered = buffer.remove(target);
+    let ids = settlement.incidents.iter().map(|incident| incident.id);
+    writer.store.inner.note_incidents(ids);
+    let written = write(&mut writer.side.conn, settlement, &step, &memory, now).await;
+    if let (Err(_), Some(buffered)) = (&written, buffered) {
+        buffer.put(target.clone(), buffered);
+    }
+    written
+}
+
+async fn step<'s>(
+    conn: &mut SqliteConnection,
+    settlement: &Settlement,
+    scan: Option<&'s Snapshot>,
+    ahead: Option<OpenRun>,
+) -> Result<Step<'s>, StoreError> {
+    let Some(scan) = scan else { return Ok(Step::Nothing(ahead)) };
+    let newest = match &ahead {
+        Some(run) => Some(run.clone()),
+        None => runs::newest(conn, &settlement.target).await?,
+    };
+    match newest {
+        Some(run) if run.takes(scan) => Ok(Step::Extend(run.extended(scan, settlement.scans.seq)?)),
+        Some(_) | None => Ok(Step::Begin(ahead, scan)),
+    }
+}
+
+/// Whether nothing changes that anybody is owed or could decide on.
+fn is_quiet(settlement: &Settlement) -> bool {
+    let Settlement {
+        target: _,
+        drifts,
+        incidents,
+        revisions,
+        baseline,
+        approvals,
+        ended_approvals,
+        ledger,
+        notices,
+        facets: _,
+        scans: _,
+        history,
+        recheck: _,
+        detected: _,
+        closed: _,
+    } = settlement;
+    drifts.is_empty()
+        && incidents.is_empty()
+        && revisions.is_empty()
+        && baseline.is_empty()
+        && approvals.is_empty()
+        && ended_approvals.is_empty()
+        && ledger.is_empty()
+        && notices.is_empty()
+        && history.is_empty()
+}
+
+async fn write(
+    conn: &mut SqliteConnection,
+    settlement: &Settlement,
+    step: &Step<'_>,
+    memory: &Remembered,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let mut tx = conn.begin_with("BEGIN IMMEDIATE").await?;
+    let target = &settlement.target;
+    match step {
+        Step::Nothing(None) | Step::Begin(None, _) => {}
+        Step::Nothing(Some(run)) | Step::Begin(Some(run), _) | Step::Extend(run) => {
+            runs::write(&mut tx, run).await?;
+        }
+    }
+    if let Step::Begin(_, scan) = step {
+        runs::begin(&mut tx, target, scan, settlement.scans.seq).await?;
+    }
+    write_decisions(&mut tx, settlement, now).await?;
+    write_lives(&mut tx, settlement).await?;
+    for notice in &settlement.notices {
+        outbox::owe(&mut tx, notice).await?;
+    }
+    for line in &settlement.history {
+        history::append(&mut tx, target, line).await?;
+    }
+    memory::write(&mut tx, target, memory).await?;
+    tx.commit().await?;
+    Ok(())
+}
+
+async fn write_decisions(
+    conn: &mut SqliteConnection,
+    settlement: &Settlement,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let target = &settlement.target;
+    ledger::append(&mut *conn, &settlement.ledger).await?;
+    for (facet, path, why) in &settlement.ended_approvals {
+        baselines::end(&mut *conn, target, *facet, path, *why, now).await?;
+    }
+    for entry in &settlement.baseline {
+        baselines::accept(&mut *conn, target, entry).await?;
+    }
+    for approval in &settlement.approvals {
+        baselines::approve(&mut *conn, target, approval).await?;
+    }
+    Ok(())
+}
+
+/// Incidents before the drifts that name them; ends before beginnings, since one drift of a key lives at a time.
+async fn write_lives(conn: &mut SqliteConnection, settlement: &Settlement) -> Result<(), StoreError> {
+    for incident in &settlement.incidents {
+        incidents::put(&mut *conn, incident).await?;
+    }
+    for revision in &settlement.revisions {
+        incidents::put_revision(&mut *conn, revision).await?;
+    }
+    let (ended, living): (Vec<_>, Vec<_>) = settlement.drifts.iter().partition(|row| row.ended_at.is_some());
+    for row in ended.into_iter().chain(living) {
+        drifts::put(&mut *conn, &settlement.target, row).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,316 @@
+//! What is owed and what pays it: notices wait, are folded into messages, and messages go out in order.
+
+use jiff::Timestamp;
+use sqlx::sqlite::SqliteRow;
+use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
+
+use super::columns::{Columns as _, instant, millis, to_json};
+use super::error::StoreError;
+use super::values::{pack_json, unpack_json};
+use super::views::{Found, MessageFilter, Pending, Retry};
+use crate::model::incident::IncidentId;
+use crate::model::notice::{Message, MessageState, Notice, Told};
+use crate::model::target::TargetId;
+
+/// Messages handed out at a time, so that what is held in memory does not grow with what is owed.
+const BATCH: u32 = 256;
+
+/// A message's id may be shortened to this many characters.
+const LEAST_ID: usize = 8;
+
+pub(super) const DUE_NOTICES: &str = "SELECT notice.* FROM \
+     (SELECT DISTINCT receiver, incident FROM notice WHERE message IS NULL AND dropped = 0 AND due_at <= ?) AS due \
+     JOIN notice ON notice.receiver = due.receiver AND notice.incident = due.incident \
+     WHERE notice.message IS NULL AND notice.dropped = 0 ORDER BY notice.at, notice.revision, notice.rowid";
+pub(super) const DUE_MESSAGES: &str = "SELECT * FROM message AS mine WHERE state = 'pending' AND next_at <= ? \
+     AND NOT EXISTS (SELECT 1 FROM message AS earlier WHERE earlier.state = 'pending' \
+     AND earlier.receiver = mine.receiver AND earlier.incident = mine.incident AND earlier.seq < mine.seq) \
+     ORDER BY next_at, seq LIMIT ?";
+pub(super) const NEXT_NOTICE: &str = "SELECT min(due_at) AS due FROM notice WHERE message IS NULL AND dropped = 0";
+pub(super) const NEXT_MESSAGE: &str = "SELECT next_at AS due FROM message AS mine WHERE state = 'pending' \
+     AND NOT EXISTS (SELECT 1 FROM message AS earlier WHERE earlier.state = 'pending' \
+     AND earlier.receiver = mine.receiver AND earlier.incident = mine.incident AND earlier.seq < mine.seq) \
+     ORDER BY next_at LIMIT 1";
+pub(super) const TOLD_OF_OWNER: &str = "SELECT told.* FROM incident JOIN told ON told.incident = incident.id \
+     WHERE incident.owner = ? AND incident.ended_at IS NULL";
+pub(super) const TOLD: &str = "SELECT told.* FROM json_each(?) AS wanted \
+     CROSS JOIN told ON told.incident = wanted.value";
+pub(super) const BY_ID: &str = "SELECT * FROM message WHERE id >= ? AND id < ? LIMIT 2";
+const PENDING: &str = "SELECT receiver, sum(messages) AS messages, sum(notices) AS notices, sum(dead) AS dead, \
+     min(oldest) AS oldest FROM ( \
+     SELECT receiver, count(*) AS messages, 0 AS notices, 0 AS dead, min(at) AS oldest FROM message \
+     WHERE state = 'pending' GROUP BY receiver \
+     UNION ALL SELECT receiver, 0, count(*), 0, min(at) FROM notice \
+     WHERE message IS NULL AND dropped = 0 GROUP BY receiver \
+     UNION ALL SELECT receiver, 0, 0, count(*), NULL FROM message WHERE state = 'dead' GROUP BY receiver \
+     ) GROUP BY receiver ORDER BY receiver";
+
+/// Writes what is owed. A notice that is there already is the same one: its id says so.
+pub(super) async fn owe(conn: &mut SqliteConnection, notice: &Notice) -> Result<(), StoreError> {
+    sqlx::query(
+        "INSERT INTO notice (id, receiver, incident, revision, event, due_at, at) VALUES (?, ?, ?, ?, ?, ?, ?) \
+         ON CONFLICT (id) DO NOTHING",
+    )
+    .bind(&notice.id)
+    .bind(&notice.receiver)
+    .bind(notice.incident.to_string())
+    .bind(notice.revision)
+    .bind(notice.event.as_str())
+    .bind(millis(notice.due_at))
+    .bind(millis(notice.at))
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// All waiting notices of each receiver and incident of which one is due: a message says all that happened.
+pub(super) async fn due_notices(conn: &mut SqliteConnection, now: Timestamp) -> Result<Vec<Notice>, StoreError> {
+    let rows = sqlx::query(DUE_NOTICES).bind(millis(now)).fetch_all(conn).await?;
+    let notice = |row: &SqliteRow| {
+        Ok(Notice {
+            id: row.text("id")?.to_owned(),
+            receiver: row.text("receiver")?.to_owned(),
+            incident: row.parsed("incident")?,
+            revision: row.u32("revision")?,
+            event: row.variant("event")?,
+            due_at: row.time("due_at")?,
+            at: row.time("at")?,
+        })
+    };
+    rows.iter().map(notice).collect()
+}
+
+/// Makes messages of notices, and notes what their receivers will have been told.
+pub(super) async fn fold(
+    conn: &mut SqliteConnection,
+    messages: &[(Message, Vec<String>)],
+    dropped: &[String],
+) -> Result<(), StoreError> {
+    for (message, notices) in messages {
+        put(&mut *conn, message).await?;
+        for notice in notices {
+            let done = sqlx::query(
+                "UPDATE notice SET message = ? WHERE id = ? AND receiver = ? AND message IS NULL AND dropped = 0",
+            )
+            .bind(&message.id)
+            .bind(notice)
+            .bind(&message.receiver)
+            .execute(&mut *conn)
+            .await?;
+            if done.rows_affected() != 1 {
+                return Err(StoreError::NotWaiting(notice.clone()));
+            }
+        }
+        tell(&mut *conn, message).await?;
+    }
+    for notice in dropped {
+        let done = sqlx::query("UPDATE notice SET dropped = 1 WHERE id = ? AND message IS NULL AND dropped = 0")
+            .bind(notice)
+            .execute(&mut *conn)
+            .await?;
+        if done.rows_affected() != 1 {
+            return Err(StoreError::NotWaiting(notice.clone()));
+        }
+    }
+    Ok(())
+}
+
+/// Told when folded, not when sent: messages of one incident reach a receiver in order, so whatever is folded later
+/// is read later.
+async fn tell(conn: &mut SqliteConnection, message: &Message) -> Result<(), StoreError> {
+    let alert = &message.body.alert;
+    sqlx::query(
+        "INSERT INTO told (incident, receiver, revision, event, at) VALUES (?, ?, ?, ?, ?) \
+         ON CONFLICT (incident, receiver) DO UPDATE SET revision = excluded.revision, event = excluded.event, \
+         at = excluded.at",
+    )
+    .bind(message.incident.to_string())
+    .bind(&message.receiver)
+    .bind(alert.incident.revision)
+    .bind(alert.kind.as_str())
+    .bind(millis(message.at))
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+async fn put(conn: &mut SqliteConnection, message: &Message) -> Result<(), StoreError> {
+    let packed = pack_json(&message.body)?;
+    sqlx::query(
+        "INSERT INTO message (id, receiver, incident, body, body_size, state, attempts, next_at, error, at, sent_at) \
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    )
+    .bind(&message.id)
+    .bind(&message.receiver)
+    .bind(message.incident.to_string())
+    .bind(packed.body)
+    .bind(packed.size)
+    .bind(message.state.as_str())
+    .bind(message.attempts)
+    .bind(millis(message.next_at))
+    .bind(&message.error)
+    .bind(millis(message.at))
+    .bind(message.sent_at.map(millis))
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// What receivers were told of the open incidents of `owner`.
+pub(super) async fn told_of_owner(conn: &mut SqliteConnection, owner: &TargetId) -> Result<Vec<Told>, StoreError> {
+    let rows = sqlx::query(TOLD_OF_OWNER).bind(owner.as_str()).fetch_all(conn).await?;
+    rows.iter().map(read_told).collect()
+}
+
+/// What receivers were told of `incidents`.
+pub(super) async fn told(conn: &mut SqliteConnection, incidents: &[IncidentId]) -> Result<Vec<Told>, StoreError> {
+    let rows = sqlx::query(TOLD).bind(to_json(incidents)?).fetch_all(conn).await?;
+    rows.iter().map(read_told).collect()
+}
+
+fn read_told(row: &SqliteRow) -> Result<Told, StoreError> {
+    Ok(Told {
+        receiver: row.text("receiver")?.to_owned(),
+        incident: row.parsed("incident")?,
+        revision: row.u32("revision")?,
+        event: row.variant("event")?,
+        at: row.time("at")?,
+    })
+}
+
+/// When there is something to fold or to send.
+pub(super) async fn next_due(conn: &mut SqliteConnection) -> Result<Option<Timestamp>, StoreError> {
+    let notice = sqlx::query(NEXT_NOTICE).fetch_one(&mut *conn).await?.maybe_int("due")?;
+    let message = sqlx::query(NEXT_MESSAGE).fetch_optional(conn).await?;
+    let message = message.map(|row| row.int("due")).transpose()?;
+    notice.into_iter().chain(message).min().map(instant).transpose()
+}
+
+/// Messages to be sent now, the longest due first; of one receiver and incident only the earliest that is pending.
+pub(super) async fn due_messages(conn: &mut SqliteConnection, now: Timestamp) -> Result<Vec<Message>, StoreError> {
+    let rows = sqlx::query(DUE_MESSAGES).bind(millis(now)).bind(BATCH).fetch_all(conn).await?;
+    rows.iter().map(read).collect()
+}
+
+/// Messages, the newest first.
+pub(super) async fn list(conn: &mut SqliteConnection, filter: &MessageFilter) -> Result<Vec<Message>, StoreError> {
+    let mut query = QueryBuilder::<Sqlite>::new("SELECT * FROM message WHERE TRUE");
+    if let Some(state) = filter.state {
+        query.push(" AND state = ").push_bind(state.as_str());
+    }
+    if let Some(receiver) = &filter.receiver {
+        query.push(" AND receiver = ").push_bind(receiver.clone());
+    }
+    if let Some(incident) = filter.incident {
+        query.push(" AND incident = ").push_bind(incident.to_string());
+    }
+    query.push(" ORDER BY seq DESC");
+    if filter.limit > 0 {
+        query.push(" LIMIT ").push_bind(filter.limit);
+    }
+    let rows = query.build().fetch_all(conn).await?;
+    rows.iter().map(read).collect()
+}
+
+/// The message whose id is `id` or begins with it.
+pub(super) async fn by_id(conn: &mut SqliteConnection, id: &str) -> Result<Found<Message>, StoreError> {
+    if id.len() < LEAST_ID {
+        return Ok(Found::None);
+    }
+    let end = format!("{id}\u{10ffff}");
+    let rows = sqlx::query(BY_ID).bind(id).bind(end).fetch_all(conn).await?;
+    match rows.as_slice() {
+        [] => Ok(Found::None),
+        [one] => read(one).map(Found::One),
+        [_, _, ..] => Ok(Found::Several),
+    }
+}
+
+fn read(row: &SqliteRow) -> Result<Message, StoreError> {
+    Ok(Message {
+        id: row.text("id")?.to_owned(),
+        receiver: row.text("receiver")?.to_owned(),
+        incident: row.parsed("incident")?,
+        body: unpack_json("message", row.bytes("body")?, row.u64("body_size")?)?,
+        state: row.variant("state")?,
+        attempts: row.u32("attempts")?,
+        next_at: row.time("next_at")?,
+        error: row.maybe_text("error")?.map(str::to_owned),
+        at: row.time("at")?,
+        sent_at: row.maybe_time("sent_at")?,
+    })
+}
+
+/// What is owed to each receiver.
+pub(super) async fn pending(conn: &mut SqliteConnection) -> Result<Vec<Pending>, StoreError> {
+    let rows = sqlx::query(PENDING).fetch_all(conn).await?;
+    let pending = |row: &SqliteRow| {
+        Ok(Pending {
+            receiver: row.text("receiver")?.to_owned(),
+            messages: row.u64("messages")?,
+            notices: row.u64("notices")?,
+            dead: row.u64("dead")?,
+            oldest: row.maybe_time("oldest")?,
+        })
+    };
+    rows.iter().map(pending).collect()
+}
+
+/// It was delivered.
+pub(super) async fn sent(conn: &mut SqliteConnection, id: &str, at: Timestamp) -> Result<(), StoreError> {
+    sqlx::query(
+        "UPDATE message SET state = 'sent', attempts = attempts + 1, error = NULL, sent_at = ? \
+         WHERE id = ? AND state <> 'sent'",
+    )
+    .bind(millis(at))
+    .bind(id)
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// It was not delivered, and will be tried again.
+pub(super) async fn failed(
+    conn: &mut SqliteConnection,
+    id: &str,
+    attempts: u32,
+    next_at: Timestamp,
+    error: &str,
+) -> Result<(), StoreError> {
+    sqlx::query("UPDATE message SET attempts = ?, next_at = ?, error = ? WHERE id = ? AND state = 'pending'")
+        .bind(attempts)
+        .bind(millis(next_at))
+        .bind(error)
+        .bind(id)
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// It is given up.
+pub(super) async fn dead(conn: &mut SqliteConnection, id: &str, attempts: u32, error: &str) -> Result<(), StoreError> {
+    sqlx::query("UPDATE message SET state = 'dead', attempts = ?, error = ? WHERE id = ? AND state = 'pending'")
+        .bind(attempts)
+        .bind(error)
+        .bind(id)
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// It is to be sent again, now, with a schedule of its own. Says how many.
+pub(super) async fn retry(conn: &mut SqliteConnection, which: &Retry, now: Timestamp) -> Result<u64, StoreError> {
+    let query = match which {
+        Retry::One(id) => sqlx::query(
+            "UPDATE message SET state = 'pending', attempts = 0, next_at = ? WHERE id = ? AND state <> 'sent'",
+        )
+        .bind(millis(now))
+        .bind(id.clone()),
+        Retry::AllDead => {
+            sqlx::query("UPDATE message SET state = 'pending', attempts = 0, next_at = ? WHERE state = ?")
+                .bind(millis(now))
+                .bind(MessageState::Dead.as_str())
+        }
+    };
+    Ok(query.execute(conn).await?.rows_affected())
+}

@@ -1,0 +1,163 @@
+//! What is owed is paid once, in order, and never lost.
+
+use super::fixtures::{Fixture, at, id, incident_id, message, notice, quiet, whole};
+use crate::model::alert::AlertType;
+use crate::model::memory::LedgerHead;
+use crate::model::notice::{Message, MessageState};
+use crate::model::settlement::Settlement;
+use crate::store::{Found, MessageFilter, Retry, StoreError};
+
+/// Notices for `mail` (due at 360) and `hook` (due at 300) wait.
+async fn owing() -> Fixture {
+    let fixture = Fixture::new().await;
+    fixture.commit(&whole(LedgerHead::default()), None).await;
+    fixture
+}
+
+async fn fold_one(fixture: &Fixture, message: &Message) {
+    let notice = notice(&message.receiver, message.body.alert.incident.revision, message.body.alert.kind, 1000);
+    fixture.commit(&Settlement { notices: vec![notice.clone()], ..quiet(2, 400) }, None).await;
+    fixture.store.fold(&[(message.clone(), vec![notice.id])], &[]).await.unwrap();
+}
+
+fn ids(messages: &[Message]) -> Vec<&str> {
+    messages.iter().map(|message| message.id.as_str()).collect()
+}
+
+#[tokio::test]
+async fn a_group_is_due_with_its_first_notice_and_brings_the_others_along() {
+    let fixture = owing().await;
+    let later = notice("hook", 2, AlertType::DriftChanged, 900);
+    fixture.commit(&Settlement { notices: vec![later.clone()], ..quiet(2, 400) }, None).await;
+    assert!(fixture.store.due_notices(at(299)).await.unwrap().is_empty());
+    let due = fixture.reopened().await.due_notices(at(300)).await.unwrap();
+    assert_eq!(due, [notice("hook", 1, AlertType::DriftOpened, 300), later]);
+    assert_eq!(fixture.store.due_notices(at(360)).await.unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn folding_notes_what_is_told_and_survives_a_reopening() {
+    let fixture = owing().await;
+    let hook = message("hook", 1, AlertType::DriftOpened, 300);
+    let owed = fixture.store.due_notices(at(360)).await.unwrap();
+    let (to_hook, to_mail): (Vec<_>, Vec<_>) = owed.iter().partition(|notice| notice.receiver == "hook");
+    fixture.store.fold(&[(hook.clone(), vec![to_hook[0].id.clone()])], &[to_mail[0].id.clone()]).await.unwrap();
+
+    let store = fixture.reopened().await;
+    assert!(store.due_notices(at(9000)).await.unwrap().is_empty());
+    assert_eq!(store.messages(&MessageFilter::default()).await.unwrap(), [hook.clone()]);
+    let told = store.told(&[incident_id()]).await.unwrap();
+    assert_eq!(told, store.memory(&id("a")).await.unwrap().told);
+    assert_eq!((told.len(), told[0].receiver.as_str(), told[0].event), (1, "hook", AlertType::DriftOpened));
+    assert_eq!(store.message(&hook.id[..8]).await.unwrap(), Found::One(hook.clone()));
+    assert_eq!(store.message(&hook.id[..7]).await.unwrap(), Found::None);
+    assert_eq!(store.message("%_______").await.unwrap(), Found::None);
+    let other = MessageFilter { receiver: Some("mail".to_owned()), ..MessageFilter::default() };
+    assert!(store.messages(&other).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_notice_is_folded_once_and_a_fold_is_all_or_nothing() {
+    let fixture = owing().await;
+    let owed = fixture.store.due_notices(at(360)).await.unwrap();
+    let hook = owed.iter().find(|notice| notice.receiver == "hook").unwrap().id.clone();
+    let mail = owed.iter().find(|notice| notice.receiver == "mail").unwrap().id.clone();
+    fixture.store.fold(&[], std::slice::from_ref(&mail)).await.unwrap();
+
+    let folded = [(message("hook", 1, AlertType::DriftOpened, 300), vec![hook.clone()])];
+    let error = fixture.store.fold(&folded, std::slice::from_ref(&mail)).await.unwrap_err();
+    assert!(matches!(&error, StoreError::NotWaiting(notice) if *notice == mail), "{error}");
+    assert!(fixture.store.messages(&MessageFilter::default()).await.unwrap().is_empty());
+    assert!(fixture.store.told(&[incident_id()]).await.unwrap().is_empty());
+
+    let to_another = [(message("pager", 1, AlertType::DriftOpened, 300), vec![hook.clone()])];
+    assert!(fixture.store.fold(&to_another, &[]).await.is_err(), "a notice is owed to its own receiver");
+    fixture.store.fold(&folded, &[]).await.unwrap();
+    assert!(fixture.store.fold(&[], &[hook]).await.is_err());
+}
+
+#[tokio::test]
+async fn one_receiver_gets_one_incidents_messages_in_order() {
+    let fixture = owing().await;
+    let opened = message("mail", 5, AlertType::DriftOpened, 100);
+    let changed = message("mail", 6, AlertType::DriftChanged, 50);
+    let hook = message("hook", 5, AlertType::DriftOpened, 200);
+    for message in [&opened, &changed, &hook] {
+        fold_one(&fixture, message).await;
+    }
+    let due = fixture.store.due_messages(at(1000)).await.unwrap();
+    assert_eq!(ids(&due), [&opened.id, &hook.id], "the longest due first; a later one waits for the earlier");
+
+    // The earlier one fails and waits: the later one waits with it, another receiver does not.
+    fixture.store.mark_failed(&opened.id, 1, at(2000), "refused").await.unwrap();
+    let store = fixture.reopened().await;
+    assert_eq!(ids(&store.due_messages(at(1000)).await.unwrap()), [&hook.id]);
+    fixture.store.mark_sent(&hook.id, at(1000)).await.unwrap();
+    assert!(fixture.store.due_messages(at(1999)).await.unwrap().is_empty());
+    let due = fixture.store.due_messages(at(2000)).await.unwrap();
+    assert_eq!((due[0].attempts, due[0].error.as_deref()), (1, Some("refused")));
+
+    fixture.store.mark_sent(&opened.id, at(2000)).await.unwrap();
+    assert_eq!(ids(&fixture.store.due_messages(at(2000)).await.unwrap()), [&changed.id]);
+}
+
+#[tokio::test]
+async fn the_next_due_is_of_what_can_be_done_next() {
+    let fixture = owing().await;
+    let owed = fixture.store.due_notices(at(360)).await.unwrap();
+    fixture.store.fold(&[], &owed.into_iter().map(|notice| notice.id).collect::<Vec<_>>()).await.unwrap();
+    assert_eq!(fixture.store.next_due().await.unwrap(), None);
+    let first = message("mail", 5, AlertType::DriftOpened, 700);
+    let second = message("mail", 6, AlertType::DriftChanged, 500);
+    fold_one(&fixture, &first).await;
+    fold_one(&fixture, &second).await;
+    assert_eq!(fixture.store.next_due().await.unwrap(), Some(at(700)), "the second cannot go before the first");
+    let new = notice("hook", 9, AlertType::DriftResolved, 600);
+    fixture.commit(&Settlement { notices: vec![new], ..quiet(3, 400) }, None).await;
+    assert_eq!(fixture.store.next_due().await.unwrap(), Some(at(600)));
+}
+
+#[tokio::test]
+async fn a_dead_message_lets_later_ones_pass_and_comes_back_on_request_under_its_id() {
+    let fixture = owing().await;
+    let opened = message("mail", 5, AlertType::DriftOpened, 100);
+    let changed = message("mail", 6, AlertType::DriftChanged, 100);
+    fold_one(&fixture, &opened).await;
+    fold_one(&fixture, &changed).await;
+    fixture.store.mark_dead(&opened.id, 9, "unknown user").await.unwrap();
+    assert_eq!(ids(&fixture.store.due_messages(at(1000)).await.unwrap()), [&changed.id]);
+
+    let dead = MessageFilter { state: Some(MessageState::Dead), limit: 5, ..MessageFilter::default() };
+    let store = fixture.reopened().await;
+    let given_up = store.messages(&dead).await.unwrap();
+    assert_eq!((given_up[0].attempts, given_up[0].error.as_deref()), (9, Some("unknown user")));
+
+    assert_eq!(fixture.store.retry(&Retry::AllDead, at(3000)).await.unwrap(), 1);
+    assert_eq!(fixture.store.retry(&Retry::AllDead, at(3000)).await.unwrap(), 0);
+    let due = fixture.store.due_messages(at(3000)).await.unwrap();
+    assert_eq!((ids(&due), due[0].attempts), (vec![opened.id.as_str()], 0));
+
+    fixture.store.mark_sent(&opened.id, at(3001)).await.unwrap();
+    let one = Retry::One(opened.id.clone());
+    assert_eq!(fixture.store.retry(&one, at(3002)).await.unwrap(), 0, "a delivered one is never sent again");
+    fixture.store.mark_failed(&opened.id, 3, at(9000), "late").await.unwrap();
+    fixture.store.mark_dead(&opened.id, 3, "late").await.unwrap();
+    let Found::One(sent) = fixture.store.message(&opened.id).await.unwrap() else { panic!("not found") };
+    assert_eq!((sent.state, sent.sent_at, sent.attempts), (MessageState::Sent, Some(at(3001)), 1));
+}
+
+#[tokio::test]
+async fn what_is_owed_is_counted_for_each_receiver() {
+    let fixture = owing().await;
+    fold_one(&fixture, &message("mail", 5, AlertType::DriftOpened, 500)).await;
+    let dead = message("pager", 5, AlertType::DriftOpened, 500);
+    fold_one(&fixture, &dead).await;
+    fixture.store.mark_dead(&dead.id, 9, "gone").await.unwrap();
+    let counts = fixture.store.pending_counts().await.unwrap();
+    let counts: Vec<_> = counts
+        .iter()
+        .map(|count| (count.receiver.as_str(), count.messages, count.notices, count.dead, count.oldest))
+        .collect();
+    let expected = [("hook", 0, 1, 0, Some(at(240))), ("mail", 1, 1, 0, Some(at(300))), ("pager", 0, 0, 1, None)];
+    assert_eq!(counts, expected);
+}

@@ -1,0 +1,154 @@
+//! Everything that writes, one at a time.
+
+use jiff::Timestamp;
+use sqlx::{Connection as _, Sqlite, Transaction};
+use tokio::sync::MutexGuard;
+
+use super::runs::Buffered;
+use super::{Result, Retry, Store, Synced, WriteSide, commit, memory, outbox, runs, targets};
+use crate::model::memory::Memory;
+use crate::model::notice::Message;
+use crate::model::settlement::Settlement;
+use crate::model::snapshot::Snapshot;
+use crate::model::target::{TargetId, TargetSummary};
+
+/// Targets written in one transaction of a flush, so that a commit never waits for all of them.
+const FLUSHED_AT_ONCE: usize = 500;
+
+/// The one writer. Whoever holds it may load a target's memory, settle it and commit: nothing changes in between.
+pub struct Writer<'s> {
+    pub(super) store: &'s Store,
+    pub(super) side: MutexGuard<'s, WriteSide>,
+}
+
+impl std::fmt::Debug for Writer<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Writer").field("store", self.store).finish_non_exhaustive()
+    }
+}
+
+impl Writer<'_> {
+    /// Everything the core needs to know of a target's past.
+    ///
+    /// # Errors
+    /// As SQLite says.
+    pub async fn memory(&mut self, target: &TargetId) -> Result<Memory> {
+        let ahead = self.store.inner.buffer.get(target).map(|buffered| buffered.memory);
+        memory::load(&mut self.side.conn, target, ahead, self.store.incident_ids()).await
+    }
+
+    /// Writes all of a settlement, with the scan that it came from (if it did), in one transaction; on an error
+    /// nothing of it. One that changes only counts and last-seen times, and whose scan showed what the one before
+    /// showed, is buffered until [`Store::flush_runs`].
+    ///
+    /// # Errors
+    /// [`StoreError::Ledger`] when its entries do not continue the ledger, and what SQLite says.
+    pub async fn commit(&mut self, settlement: &Settlement, scan: Option<&Snapshot>, now: Timestamp) -> Result<()> {
+        commit::commit(self, settlement, scan, now).await
+    }
+
+    async fn begin(&mut self) -> Result<Transaction<'_, Sqlite>> {
+        Ok(self.side.conn.begin_with("BEGIN IMMEDIATE").await?)
+    }
+}
+
+impl Store {
+    /// Makes the store's targets those of the inventory: new ones join, those that left are retired, those that
+    /// return resume with their baseline. Says what changed; the drifts of retired targets are for the core to end.
+    ///
+    /// # Errors
+    /// As SQLite says.
+    pub async fn sync_targets(&self, inventory: &[TargetSummary], now: Timestamp) -> Result<Synced> {
+        let mut writer = self.writer().await;
+        let mut tx = writer.begin().await?;
+        let synced = targets::sync(&mut tx, inventory, now).await?;
+        tx.commit().await?;
+        Ok(synced)
+    }
+
+    /// Writes the unchanged scans that are buffered, a part at a time. Says of how many targets.
+    ///
+    /// # Errors
+    /// As SQLite says; what could not be written stays buffered.
+    pub async fn flush_runs(&self) -> Result<usize> {
+        let mut flushed = 0;
+        let mut after: Option<TargetId> = None;
+        loop {
+            let mut writer = self.writer().await;
+            let part = self.inner.buffer.part(after.as_ref(), FLUSHED_AT_ONCE);
+            let Some((last, _)) = part.last() else { return Ok(flushed) };
+            after = Some(last.clone());
+            flush(&mut writer, &part).await?;
+            // Only now, so that readers see no gap; nobody else touches an entry while the writer is held.
+            for (target, _) in &part {
+                self.inner.buffer.remove(target);
+            }
+            flushed += part.len();
+        }
+    }
+
+    /// Makes messages of notices, each with the ids of its notices, and drops those that are not told; notes what
+    /// receivers are told. All or nothing.
+    ///
+    /// # Errors
+    /// [`StoreError::NotWaiting`] when a notice was folded or dropped before, and what SQLite says.
+    pub async fn fold(&self, messages: &[(Message, Vec<String>)], dropped: &[String]) -> Result<()> {
+        let mut writer = self.writer().await;
+        let mut tx = writer.begin().await?;
+        outbox::fold(&mut tx, messages, dropped).await?;
+        tx.commit().await?;
+        Ok(())
+    }
+
+    /// A message was delivered.
+    ///
+    /// # Errors
+    /// As SQLite says.
+    pub async fn mark_sent(&self, id: &str, at: Timestamp) -> Result<()> {
+        outbox::sent(&mut self.writer().await.side.conn, id, at).await
+    }
+
+    /// A message was not delivered and is tried again at `next_at`; `attempts` counts this try too.
+    ///
+    /// # Errors
+    /// As SQLite says.
+    pub async fn mark_failed(&self, id: &str, attempts: u32, next_at: Timestamp, error: &str) -> Result<()> {
+        outbox::failed(&mut self.writer().await.side.conn, id, attempts, next_at, error).await
+    }
+
+    /// A message is given up; `attempts` counts the last try too.
+    ///
+    /// # Errors
+    /// As SQLite says.
+    pub async fn mark_dead(&self, id: &str, attempts: u32, error: &str) -> Result<()> {
+        outbox::dead(&mut self.writer().await.side.conn, id, attempts, error).await
+    }
+
+    /// Has messages sent again, now. Says how many; a delivered one is never sent again.
+    ///
+    /// # Errors
+    /// As SQLite says.
+    pub async fn retry(&self, which: &Retry, now: Timestamp) -> Result<u64> {
+        outbox::retry(&mut self.writer().await.side.conn, which, now).await
+    }
+}
+
+async fn flush(writer: &mut Writer<'_>, part: &[(TargetId, Buffered)]) -> Result<()> {
+    let mut tx = writer.begin().await?;
+    for (target, entry) in part {
+        if let Some(run) = &entry.run {
+            runs::write(&mut tx, run).await?;
+        }
+        memory::write(&mut tx, target, &entry.memory).await?;
+    }
+    tx.commit().await?;
+    Ok(())
+}
+
+#[cfg(test)]
+impl Writer<'_> {
+    /// Rows that were ever written over this connection.
+    pub(super) async fn changes(&mut self) -> i64 {
+        sqlx::query_scalar("SELECT total_changes()").fetch_one(&mut self.side.conn).await.unwrap()
+    }
+}
