@@ -1,7 +1,6 @@
-//! Renders a message's body for each kind of receiver: the mail's subject and text part, the console's block, the
-//! webhook's JSON. Pure and deterministic from the body, so that every try sends the same bytes.
+//! Renders a message's body for each kind of receiver: mail, console, webhook.
 //!
-//! What a message says is composed in `judge::alert`; how it travels is the channels' affair.
+//! Pure and deterministic from the body, so that every try sends the same bytes. What a message says is composed in `judge::alert`; how it travels is the channels' affair.
 
 use crate::model::alert::Alert;
 use crate::model::notice::Body;

@@ -30,7 +30,7 @@ pub(super) fn diff(story: &Story<'_>, told: &[UnitStory<'_>]) -> String {
         page.line("");
         page.line(&format!("== {}. {}", unit.n, units::title(unit)));
         let impact: Vec<&str> = unit.impact.iter().map(|impact| impact.as_str()).collect();
-        page.line(&format!("   {}, {} ({}), {}", unit.severity, impact.join(" "), unit.rule, words::mark(unit.mark)));
+        page.line(&format!("   {}, {} ({}), {}", unit.severity, impact.join(", "), unit.rule, words::mark(unit.mark)));
         for (member, row) in &told.members {
             page.begin(CHANGE);
             page.line("");

@@ -148,7 +148,7 @@ mod tests {
         assert_eq!(shown(&["a 1", "a 2", "a 3"], 200), "\"a 1\" ... \"a 3\"");
         assert_eq!(shown(&["a1", "a2", "a4"], 200), "a1, a2, a4");
         assert_eq!(shown(&["a01", "a02", "a03"], 200), "a01, a02, a03");
-        assert_eq!(shown(&["v2", "x\01", "x\02", "x\03"], 200), "v2, x#1, x#2, x#3");
+        assert_eq!(shown(&["v2", "x\u{0}1", "x\u{0}2", "x\u{0}3"], 200), "v2, x#1, x#2, x#3");
     }
 
     #[test]

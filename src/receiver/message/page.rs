@@ -142,7 +142,7 @@ fn fold_line(line: &str, room: usize, most: usize) -> (Vec<String>, usize) {
             // The blank that does not fit is the break.
             out.push(std::mem::take(&mut current));
             if out.len() >= most {
-                return (out, 1 + characters.count());
+                return (out, characters.count());
             }
             (used, blank_at) = (0, None);
             continue;
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn a_server_line_is_folded_at_blanks_and_its_rest_is_counted() {
         let (lines, rest) = fold_line("  one two three four", 9, 2);
-        assert_eq!((lines, rest), (vec!["  one two".to_owned(), "three".to_owned()], 5));
+        assert_eq!((lines, rest), (vec!["  one two".to_owned(), "three".to_owned()], 4));
         let (lines, rest) = fold_line(&"x".repeat(25), 10, 9);
         assert_eq!((lines.len(), rest), (3, 0));
         assert_eq!(fold_line("", 10, 1), (vec![String::new()], 0));
