@@ -219,12 +219,12 @@ mod tests {
             ("--reason", "\"--reason\""),
             ("...", "\"...\""),
             ("", "\"\""),
-            ("add\02", "add#2"),
+            ("add\u{0}2", "add#2"),
             ("add#2", "\"add#2\""),
             ("nul\0\0inside", "\"nul<U+0000>inside\""),
-            ("nul\0\02", "\"nul<U+0000>2\""),
-            ("nul\0\0\02", "\"nul<U+0000>\"#2"),
-            ("\0unnamed\03", "(unnamed 3)"),
+            ("nul\0\u{0}2", "\"nul<U+0000>2\""),
+            ("nul\0\0\u{0}2", "\"nul<U+0000>\"#2"),
+            ("\0unnamed\u{0}3", "(unnamed 3)"),
             ("(unnamed 3)", "\"(unnamed 3)\""),
         ];
         for (key, shown) in cases {

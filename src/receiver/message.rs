@@ -1,9 +1,16 @@
-//! Renders a message's body for each kind of receiver: the mail's subject and text part, the console's block, the
-//! webhook's JSON. Pure and deterministic from the body, so that every try sends the same bytes.
+//! Renders a message's body for each kind of receiver: mail, console, webhook.
 //!
-//! What a message says is composed in `judge::alert`; how it travels is the channels' affair.
+//! Pure and deterministic from the body, so that every try sends the same bytes. What a message says is composed in `judge::alert`; how it travels is the channels' affair.
 
+use crate::model::alert::Alert;
 use crate::model::notice::Body;
+use crate::model::text;
+
+mod console;
+mod mail;
+mod names;
+mod page;
+mod webhook;
 
 /// Whether the console may use colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,25 +32,51 @@ pub struct Attachment {
     pub content: String,
 }
 
+/// Characters of a subject: what RFC 5322 lines and lock screens bear.
+const SUBJECT: usize = 72;
+/// Characters of a target's name in a subject.
+const SUBJECT_TARGET: usize = 28;
+
 /// The mail's subject: `SEVERITY target: headline`, at most 72 printable ASCII characters, `Re: ` included.
 #[must_use]
 pub fn subject(body: &Body) -> String {
-    let _ = body;
-    String::new()
+    let alert = &body.alert;
+    let answer = if body.reply { "Re: " } else { "" };
+    let severity = alert.severity.as_str().to_ascii_uppercase();
+    let target = target(alert);
+    let headline = text::ascii(&alert.headline, SUBJECT);
+    let fits = |target: &str| answer.len() + severity.len() + target.len() + headline.len() + 3 <= SUBJECT;
+    let target = if fits(&target) { target } else { text::ascii(&target, SUBJECT_TARGET) };
+    let start = format!("{answer}{severity} {target}: ");
+    let room = SUBJECT.saturating_sub(start.len());
+    format!("{start}{}", clauses(&headline, room)).trim_end().to_owned()
+}
+
+/// As many clauses of a headline as fit, else its first one cut.
+fn clauses(headline: &str, room: usize) -> String {
+    if headline.len() <= room {
+        return headline.to_owned();
+    }
+    let whole = headline.rmatch_indices("; ").map(|(at, _)| at).find(|at| *at <= room);
+    match whole.and_then(|at| headline.get(..at)) {
+        Some(first) => first.to_owned(),
+        None => text::ascii(headline, room),
+    }
 }
 
 /// The value of the mail's `X-Driftd` header: `opened; everything; high; breaking,security; 9XTB4.1`, ASCII.
 #[must_use]
 pub fn tag(body: &Body) -> String {
-    let _ = body;
-    String::new()
+    let alert = &body.alert;
+    let event = alert.kind.as_str().rsplit('.').next().unwrap_or_default();
+    let impact: Vec<&str> = alert.impact.iter().take(7).map(|impact| impact.as_str()).collect();
+    format!("{event}; {}; {}; {}; {}", target(alert), alert.severity, impact.join(","), reference(alert))
 }
 
 /// The mail's text part: UTF-8, lines ended by `\n`, at most 72 columns but for commands and URLs of ours.
 #[must_use]
 pub fn mail_text(body: &Body) -> String {
-    let _ = body;
-    String::new()
+    mail::text(body)
 }
 
 /// The files that go with a mail: every change in full, and the alert document.
@@ -51,15 +84,18 @@ pub fn mail_text(body: &Body) -> String {
 /// # Errors
 /// When the alert does not serialize, which no alert of ours does.
 pub fn attachments(body: &Body) -> Result<Vec<Attachment>, serde_json::Error> {
-    let _ = body;
-    Ok(Vec::new())
+    let [diff, json] = attachment_names(&body.alert);
+    let document = serde_json::to_string_pretty(&body.alert)?;
+    Ok(vec![
+        Attachment { name: diff, media_type: "text/plain; charset=utf-8", content: body.full_diff.clone() },
+        Attachment { name: json, media_type: "application/json", content: webhook::inert(&document) },
+    ])
 }
 
 /// The console's block, ended by a line break.
 #[must_use]
 pub fn console(body: &Body, colour: Colour) -> String {
-    let _ = (body, colour);
-    String::new()
+    console::text(body, colour)
 }
 
 /// The webhook's body, `{"type","timestamp","data"}`, at most 20,000 bytes; what is cut from `data` is counted in it.
@@ -67,6 +103,27 @@ pub fn console(body: &Body, colour: Colour) -> String {
 /// # Errors
 /// When the alert does not serialize, which no alert of ours does.
 pub fn webhook(body: &Body) -> Result<String, serde_json::Error> {
-    let _ = body;
-    Ok(String::new())
+    webhook::render(&body.alert)
 }
+
+/// `9XTB4.1`
+fn reference(alert: &Alert) -> String {
+    format!("{}.{}", alert.incident.id, alert.incident.revision)
+}
+
+/// The target's id; for several, the first and how many others.
+fn target(alert: &Alert) -> String {
+    match alert.targets.as_slice() {
+        [] => "-".to_owned(),
+        [one] => one.id.to_string(),
+        [first, others @ ..] => format!("{} and {} more", first.id, others.len()),
+    }
+}
+
+fn attachment_names(alert: &Alert) -> [String; 2] {
+    let reference = reference(alert);
+    [format!("{reference}.diff.txt"), format!("{reference}.json")]
+}
+
+#[cfg(test)]
+mod tests;

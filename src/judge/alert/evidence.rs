@@ -111,7 +111,9 @@ fn read(story: &Story<'_>) -> Vec<String> {
     if !others.is_empty() {
         lines.push(format!("{}: whole", others.join(", ")));
     }
-    lines.push("by a client that declares no capabilities (one that does may see more); no tool was called".to_owned());
+    lines.push(
+        "Asked as a client that declares no capabilities; one that does may see more. No tool was called".to_owned(),
+    );
     lines
 }
 

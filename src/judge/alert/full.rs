@@ -7,7 +7,7 @@ use crate::model::json::Json;
 use crate::model::text;
 
 use super::units::UnitStory;
-use super::{Story, words};
+use super::{Story, units, words};
 
 /// Bytes of the attachment; the trailer that counts what is cut fits in the rest of 1 MiB.
 const MAX: usize = 1024 * 1024 - 512;
@@ -28,9 +28,9 @@ pub(super) fn diff(story: &Story<'_>, told: &[UnitStory<'_>]) -> String {
         let unit = told.unit;
         page.begin(CHANGE);
         page.line("");
-        page.line(&format!("== {}. {}", unit.n, text::inert(&unit.title, 200)));
+        page.line(&format!("== {}. {}", unit.n, units::title(unit)));
         let impact: Vec<&str> = unit.impact.iter().map(|impact| impact.as_str()).collect();
-        page.line(&format!("   {}, {} ({}), {}", unit.severity, impact.join(" "), unit.rule, words::mark(unit.mark)));
+        page.line(&format!("   {}, {} ({}), {}", unit.severity, impact.join(", "), unit.rule, words::mark(unit.mark)));
         for (member, row) in &told.members {
             page.begin(CHANGE);
             page.line("");

@@ -10,7 +10,7 @@ use crate::model::text;
 
 use super::tally::{self, Fate, Thing};
 use super::units::{Since, UnitStory};
-use super::{Story, evidence, words};
+use super::{Story, evidence, units, words};
 
 const LINES: usize = 5;
 /// Characters of a title in a sentence.
@@ -123,7 +123,7 @@ fn to_decide(told: &[UnitStory<'_>]) -> String {
     let titles: Vec<String> = told
         .iter()
         .filter(|told| told.is_to_decide() && matches!(told.unit.mark, UnitMark::Pending | UnitMark::Open))
-        .map(|told| text::inert(words::clause(&told.unit.title), TITLE))
+        .map(|told| text::inert(words::clause(&units::title(told.unit)), TITLE))
         .collect();
     let breaks = told.iter().any(|told| told.unit.mark.stands() && !told.is_to_decide());
     let start = if breaks { "Also to decide" } else { "To decide" };
@@ -162,12 +162,7 @@ fn resolved(story: &Story<'_>, told: &[UnitStory<'_>]) -> Vec<String> {
         EndReason::Retired => "",
     };
     let from = since(story, told);
-    let stood = format!(
-        "It stood for {}, from {} to {}.",
-        words::span(from, story.now),
-        words::minute(from),
-        words::minute(story.now)
-    );
+    let stood = format!("It stood for {}: {}.", words::span(from, story.now), words::range(from, story.now));
     vec![how, marks(told), stood, now.to_owned()]
 }
 
@@ -222,12 +217,8 @@ fn sight_back(story: &Story<'_>, told: &[UnitStory<'_>]) -> Vec<String> {
         .take(1)
         .map(|row| format!("What kept us from seeing: {}", text::inert(&row.drift.message, 300)))
         .collect();
-    let mut lines = vec![format!(
-        "Out of sight for {}, from {} to {}.",
-        words::span(from, story.now),
-        words::minute(from),
-        words::minute(story.now)
-    )];
+    let away = words::span(from, story.now);
+    let mut lines = vec![format!("Out of sight for {away}: {}.", words::range(from, story.now))];
     lines.extend(causes);
     lines.push("What changed meanwhile is told apart from this, measured against the same baseline.".to_owned());
     lines

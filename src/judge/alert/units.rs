@@ -128,8 +128,9 @@ pub(super) fn describe(told: &[UnitStory<'_>]) -> (Vec<AlertUnit>, u32) {
 
 fn describe_one(told: &UnitStory<'_>, room: &mut Room) -> AlertUnit {
     let unit = told.unit;
-    let rule = words::of_rule(&unit.rule.rule);
-    let title = if unit.title.is_empty() { rule.title } else { &unit.title };
+    let rule = &unit.rule.rule;
+    // The rule's words name a few items; the list itself stands beside them.
+    let named: Vec<String> = unit.items.iter().take(ITEMS).map(|item| text::name(item)).collect();
     let details = details(told, room);
     AlertUnit {
         n: unit.n,
@@ -137,19 +138,31 @@ fn describe_one(told: &UnitStory<'_>, room: &mut Room) -> AlertUnit {
         case: unit.rule.case.clone(),
         severity: unit.severity,
         impact: unit.impact.clone(),
-        title: text::inert(title, 200),
+        title: title(unit),
         items: unit.items.iter().take(ITEMS).map(|item| room.take(item, NAME)).collect(),
         more_items: number(unit.items.len().saturating_sub(ITEMS)),
         used: true,
         diff: as_one_text(&details, room),
         details,
-        why: rule.why.to_owned(),
-        ask: rule.ask.to_owned(),
+        why: text::inert(&words::why(rule, &named), 600),
+        ask: text::inert(&words::ask(rule, &named), 600),
         mark: unit.mark,
         fingerprints: unit.members.iter().take(FINGERPRINTS).map(|member| member.fingerprint).collect(),
         more_fingerprints: number(unit.members.len().saturating_sub(FINGERPRINTS)),
         notes: notes(told),
     }
+}
+
+/// The title, an item's name in it in quotes unless it is a plain word.
+pub(super) fn title(unit: &Unit) -> String {
+    let mut title = text::inert(&unit.title, 300);
+    for item in unit.items.iter().take(3) {
+        let (raw, shown) = (text::inert(item, 300), text::name(item));
+        if raw != shown && raw.len() > 1 && !title.contains(&shown) {
+            title = title.replace(&raw, &shown);
+        }
+    }
+    text::inert(&title, 400)
 }
 
 fn number(n: usize) -> u32 {

@@ -6,31 +6,23 @@ use crate::model::facet::{Face, Facet, FacetName};
 use crate::model::incident::{Incident, UnitMark};
 use crate::model::text;
 
-/// What a rule says in a message.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct RuleWords {
-    /// What it is about.
-    pub(super) title: &'static str,
-    /// Why it matters.
-    pub(super) why: &'static str,
-    /// What to ask or do.
-    pub(super) ask: &'static str,
+/// Why a rule's change matters, with the names of `items` (as people see them) filled in.
+pub(super) fn why(rule: &str, items: &[String]) -> String {
+    let _ = items;
+    match rule {
+        "mcp.instructions-changed" => "a model reads them at every start.".to_owned(),
+        "mcp.server-name-changed" => "it may be another program.".to_owned(),
+        _ => String::new(),
+    }
 }
 
-/// The rule table's words.
-pub(super) fn of_rule(id: &str) -> RuleWords {
-    match id {
-        "mcp.instructions-changed" => RuleWords {
-            title: "instructions changed",
-            why: "A model reads them at every start.",
-            ask: "Did whoever runs the server mean to change what models are told?",
-        },
-        "mcp.server-name-changed" => RuleWords {
-            title: "the server calls itself something else",
-            why: "It may be another program.",
-            ask: "Did whoever runs it mean to replace it?",
-        },
-        _ => RuleWords { title: "", why: "", ask: "" },
+/// What to ask or do about it, with the names of `items` filled in.
+pub(super) fn ask(rule: &str, items: &[String]) -> String {
+    let _ = items;
+    match rule {
+        "mcp.instructions-changed" => "did whoever runs the server mean to change what models are told?".to_owned(),
+        "mcp.server-name-changed" => "did whoever runs it mean to replace it?".to_owned(),
+        _ => String::new(),
     }
 }
 
@@ -47,6 +39,17 @@ pub(super) fn person(by: &str) -> String {
 /// `2026-11-30 13:02 UTC`
 pub(super) fn minute(at: Timestamp) -> String {
     at.strftime("%Y-%m-%d %H:%M UTC").to_string()
+}
+
+/// `2026-11-30 13:02 to 15:07 UTC`
+pub(super) fn range(from: Timestamp, to: Timestamp) -> String {
+    let day = |at: Timestamp| at.strftime("%Y-%m-%d").to_string();
+    let start = from.strftime("%Y-%m-%d %H:%M");
+    if day(from) == day(to) {
+        format!("{start} to {}", to.strftime("%H:%M UTC"))
+    } else {
+        format!("{start} to {}", minute(to))
+    }
 }
 
 /// How long from one instant to a later one: `2 d 3 h`, `2 h 13 min`, `45 s`.
