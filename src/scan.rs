@@ -255,8 +255,7 @@ impl Scanner {
         let snapshot = judge::snapshot::snapshot(observation, &summary, &slim);
         let now = self.clock.now();
         if before.quiet == Some(snapshot.digest) && snapshot.outcome == Outcome::Ok {
-            self.store.note_unchanged(&target.id, &snapshot, now);
-            return Ok(self.keep_quiet(&target.id, &snapshot, now));
+            return self.settle_quiet(&target.id, &snapshot, now).await;
         }
         let mut writer = self.store.writer().await;
         let memory = writer.memory(&target.id).await?;
@@ -279,7 +278,7 @@ impl Scanner {
         };
         let settlement = judge::settle::settle_scan(&scene, &snapshot, &judgment, Arrival::of(observation));
         let quiet = judge::settle::is_quiet(&memory, &snapshot, &judgment);
-        writer.commit(&settlement, Some(&snapshot)).await?;
+        writer.commit(&settlement, Some(&snapshot), now).await?;
         if !settlement.notices.is_empty() {
             crash::point(crash::Point::AfterCommit);
         }
@@ -333,23 +332,19 @@ impl Scanner {
         report
     }
 
-    fn keep_quiet(&self, id: &TargetId, snapshot: &Snapshot, now: Timestamp) -> Report {
-        let mut cache = self.cache();
-        let remembered = cache.entry(id.clone()).or_default();
-        remembered.scans.seq += 1;
-        remembered.scans.last_at = Some(now);
-        remembered.scans.last_ok = Some(now);
-        remembered.scans.outcome = Some(Outcome::Ok);
-        if read_fresh(snapshot) {
-            remembered.scans.last_fresh = Some(now);
-        }
-        for (name, facet) in &mut remembered.facets {
-            if matches!(snapshot.facets.get(name), Some(FacetState::Seen(_) | FacetState::Absent { .. })) {
-                facet.last_seen = Some(now);
-            }
-        }
-        remembered.recheck = None;
-        remembered.report(snapshot)
+    /// An unchanged scan: no query, no row; the store lengthens a run in memory.
+    async fn settle_quiet(&self, id: &TargetId, snapshot: &Snapshot, now: Timestamp) -> Result<Report, StoreError> {
+        let mut writer = self.store.writer().await;
+        let remembered = {
+            let mut cache = self.cache();
+            let remembered = cache.entry(id.clone()).or_default();
+            remembered.lengthen(snapshot, now);
+            remembered.clone()
+        };
+        let report = remembered.report(snapshot);
+        let settlement = Settlement::unchanged(id.clone(), remembered.facets, remembered.scans);
+        writer.commit(&settlement, Some(snapshot), now).await?;
+        Ok(report)
     }
 
     fn cache(&self) -> std::sync::MutexGuard<'_, HashMap<TargetId, Remembered>> {
@@ -358,6 +353,28 @@ impl Scanner {
 }
 
 impl Remembered {
+    /// One more scan like the last.
+    fn lengthen(&mut self, snapshot: &Snapshot, now: Timestamp) {
+        self.scans.seq += 1;
+        self.scans.last_at = Some(now);
+        self.scans.last_ok = Some(now);
+        self.scans.outcome = Some(snapshot.outcome);
+        self.scans.not_before = None;
+        if read_fresh(snapshot) {
+            self.scans.last_fresh = Some(now);
+        }
+        for (name, facet) in &mut self.facets {
+            if matches!(snapshot.facets.get(name), Some(FacetState::Seen(_) | FacetState::Absent { .. })) {
+                facet.last_seen = Some(now);
+                if let Some(run) = facet.runs.last_mut() {
+                    run.to = now;
+                    run.scans = run.scans.saturating_add(1);
+                }
+            }
+        }
+        self.recheck = None;
+    }
+
     const fn past(&self) -> Past {
         Past { last: self.scans.last_at, recheck: self.recheck, hold: self.scans.not_before, blocked: self.blocked }
     }

@@ -22,6 +22,7 @@ mod runs;
 mod schema;
 mod snapshots;
 mod targets;
+mod ticking;
 mod values;
 mod views;
 mod writer;

@@ -50,6 +50,30 @@ pub struct Settlement {
     pub closed: Vec<(String, EndReason)>,
 }
 
+impl Settlement {
+    /// A scan that changed nothing but what is remembered.
+    #[must_use]
+    pub const fn unchanged(target: TargetId, facets: BTreeMap<FacetName, FacetMemory>, scans: ScanMemory) -> Self {
+        Self {
+            target,
+            drifts: Vec::new(),
+            incidents: Vec::new(),
+            revisions: Vec::new(),
+            baseline: Vec::new(),
+            approvals: Vec::new(),
+            ended_approvals: Vec::new(),
+            ledger: Vec::new(),
+            notices: Vec::new(),
+            facets,
+            scans,
+            history: Vec::new(),
+            recheck: None,
+            detected: Vec::new(),
+            closed: Vec::new(),
+        }
+    }
+}
+
 /// An incident at one of its revisions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Revision {

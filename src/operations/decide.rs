@@ -199,7 +199,7 @@ impl Office {
 
     /// Commits, and has the daemon know: the scanner's memory of the target, the counters, the outbox.
     async fn commit(&self, writer: &mut Writer<'_>, settlement: &Settlement) -> Result<(), Refused> {
-        writer.commit(settlement, None).await?;
+        writer.commit(settlement, None, self.clock.now()).await?;
         if let Some(daemon) = &self.daemon {
             daemon.scanner.tell(settlement);
             daemon.scanner.remember(&settlement.target).await?;
