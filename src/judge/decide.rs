@@ -173,7 +173,7 @@ pub(super) struct Chosen<'a> {
 impl Chosen<'_> {
     /// Refuses what cannot be accepted or rejected.
     pub(super) fn decidable(&self) -> Result<(), Refusal> {
-        let sight = self.rows.iter().any(|row| super::life::is_sight(&row.drift.facet));
+        let sight = self.rows.iter().any(|row| super::life::is_sight(row.drift.facet));
         if sight { Err(Refusal::Sight) } else { Ok(()) }
     }
 }

@@ -4,24 +4,37 @@
 //! it, all under one writer lock. What a drift does is `life`'s, what an incident does `incident`'s, what is owed
 //! `notices`'; here they are run in order and their results become one write-set.
 
-use std::collections::BTreeMap;
+mod assemble;
+mod chain;
+mod decisions;
+mod quiet;
+mod record;
 
 use jiff::Timestamp;
 
 use crate::judge::alert::Story;
-use crate::judge::decide::{Author, Decision, Refusal};
 use crate::judge::fold::Folding;
+use crate::judge::join::{self, Candidates, FIRST_SEEN};
+use crate::judge::life::{self, LifeStep, Moment};
+use crate::model::baseline::{BaselineFacet, EndedWhy};
 use crate::model::confirm::Confirm;
-use crate::model::digest::Digest;
-use crate::model::facet::{FacetName, FacetState};
-use crate::model::incident::Unit;
+use crate::model::drift::DriftState;
+use crate::model::facet::FacetName;
+use crate::model::incident::{Incident, Unit};
 use crate::model::judgment::Judgment;
 use crate::model::memory::Memory;
 use crate::model::notice::{Body, Route};
-use crate::model::observation::{AddressClass, Asked, Observation};
-use crate::model::settlement::Settlement;
+use crate::model::observation::{AddressClass, Observation, Outcome};
+use crate::model::pointer::Pointer;
+use crate::model::settlement::{HistoryLine, Settlement};
 use crate::model::snapshot::Snapshot;
 use crate::model::target::{BaselineMode, TargetSummary};
+
+use assemble::{blank, conclude};
+use chain::{Chain, Draft};
+
+pub use decisions::{Named, settle_accept_incident, settle_ack, settle_baseline_accept, settle_reject};
+pub use quiet::is_quiet;
 
 /// What every settlement is computed from.
 #[derive(Clone, Copy, Debug)]
@@ -76,96 +89,124 @@ impl Arrival {
     }
 }
 
-/// Whether a scan changes nothing: then it writes no row, and only last-seen times move.
-#[must_use]
-pub fn is_quiet(memory: &Memory, snapshot: &Snapshot, judgment: &Judgment) -> bool {
-    let _ = (memory, snapshot, judgment);
-    false
+impl<'a> Scene<'a> {
+    const fn moment(&self) -> Moment<'a> {
+        Moment { target: &self.target.id, confirm: self.confirm, now: self.now }
+    }
+
+    /// The incidents that stand, without acks that are over.
+    fn incidents(&self) -> Vec<Incident> {
+        let over = |incident: &Incident| {
+            incident.acked.as_ref().and_then(|ack| ack.until).is_some_and(|until| until <= self.now)
+        };
+        let standing = self.memory.incidents.iter().filter(|incident| incident.ended.is_none());
+        standing
+            .map(|incident| Incident { acked: incident.acked.clone().filter(|_| !over(incident)), ..incident.clone() })
+            .collect()
+    }
 }
 
-/// Settles a scan.
+/// Settles a scan. One that was skipped changes nothing.
 #[must_use]
 pub fn settle_scan(scene: &Scene<'_>, snapshot: &Snapshot, judgment: &Judgment, arrival: Arrival) -> Settlement {
-    let _ = (scene, snapshot, judgment, arrival);
-    unimplemented!()
+    let mut settlement = blank(scene);
+    if snapshot.outcome == Outcome::Skipped {
+        return settlement;
+    }
+    record::scan(&mut settlement.scans, scene.memory, snapshot, arrival, scene.now);
+    record::facets(&mut settlement.facets, settlement.scans.seq, snapshot, judgment, scene.now);
+    if scene.memory.scans.outcome != Some(snapshot.outcome) {
+        settlement.history.push(said(scene, &format!("scan.{}", snapshot.outcome), String::new()));
+    }
+    let step = life::life_step(&scene.memory.drifts, judgment, &settlement.facets, &scene.moment());
+    join_baseline(&mut settlement, scene, snapshot, &step);
+    let mut settlement = conclude(scene, settlement, step, Some(snapshot), None);
+    settlement.recheck = match (settlement.recheck, arrival.not_before) {
+        (Some(at), Some(hold)) => Some(at.max(hold)),
+        (recheck, _) => recheck,
+    };
+    settlement
+}
+
+/// What a scan adds to the baseline by itself.
+fn join_baseline(settlement: &mut Settlement, scene: &Scene<'_>, snapshot: &Snapshot, step: &LifeStep) {
+    let candidates = Candidates {
+        snapshot,
+        baseline: &scene.memory.baseline,
+        rows: &step.rows,
+        mode: scene.mode,
+        confirm: scene.confirm,
+        now: scene.now,
+    };
+    let joined = join::join_step(&mut settlement.facets, &candidates);
+    let rule = if scene.memory.baseline.is_empty() { "base.created" } else { "base.facet-created" };
+    let mut chain = Chain::new(scene, FIRST_SEEN);
+    for name in joined.facets {
+        let Some(state) = snapshot.facets.get(&name) else { continue };
+        let Some(entry) = join::entry(name, state, FIRST_SEEN, &snapshot.asked, scene.now) else { continue };
+        let no = chain.push(Draft {
+            after: entry.digest,
+            rule: Some(rule.to_owned()),
+            ..Draft::accept(name, Pointer::root())
+        });
+        settlement.baseline.push(BaselineFacet { entry: no, ..entry });
+        settlement.history.push(said_of(scene, rule, name, "joined the baseline by itself"));
+    }
+    for name in joined.waiting {
+        settlement.history.push(said_of(scene, "base.awaiting-approval", name, "waits for a person to accept it"));
+    }
+    settlement.ledger.extend(chain.into_entries());
+}
+
+fn said(scene: &Scene<'_>, event: &str, text: String) -> HistoryLine {
+    HistoryLine { at: scene.now, event: event.to_owned(), place: None, drift: None, incident: None, text }
+}
+
+fn said_of(scene: &Scene<'_>, event: &str, facet: FacetName, text: &str) -> HistoryLine {
+    HistoryLine { place: Some((facet, Pointer::root())), ..said(scene, event, text.to_owned()) }
 }
 
 /// Settles what needs a clock and no scan: an approval's `until`, an ack's, a block that turns high, a mixed fleet's
 /// end. `None` when nothing is due.
 #[must_use]
 pub fn settle_tick(scene: &Scene<'_>) -> Option<Settlement> {
-    let _ = scene;
-    None
+    let mut settlement = blank(scene);
+    let over = |until: Option<Timestamp>| until.is_some_and(|until| until <= scene.now);
+    for approval in scene.memory.approvals.iter().filter(|approval| over(approval.until)) {
+        settlement.ended_approvals.push((approval.facet, approval.path.clone(), EndedWhy::Expired));
+        settlement.history.push(HistoryLine {
+            place: Some((approval.facet, approval.path.clone())),
+            ..said(scene, "base.expired", format!("what {} approved is not approved any more", approval.by))
+        });
+    }
+    let step = life::life_tick(&scene.memory.drifts, &settlement.facets, &scene.moment());
+    let expired = !settlement.ended_approvals.is_empty();
+    if step.changed.is_empty() && !expired && scene.incidents() == scene.memory.incidents {
+        return None;
+    }
+    let mut settlement = conclude(scene, settlement, step, None, None);
+    if expired {
+        settlement.recheck = Some(scene.now);
+    }
+    Some(settlement)
 }
 
-/// When [`settle_tick`] has something to do next, as far as memory tells.
+/// When [`settle_tick`] has something to do next, if no scan or decision comes before.
 #[must_use]
 pub fn next_tick(memory: &Memory) -> Option<Timestamp> {
-    let _ = memory;
-    None
+    let approvals = memory.approvals.iter().filter_map(|approval| approval.until);
+    let acks = memory.incidents.iter().filter_map(|incident| incident.acked.as_ref()?.until);
+    approvals.chain(acks).chain(life::next_tick(&memory.drifts, &memory.facets)).min()
 }
 
 /// Settles that the target left the inventory. Its baseline, decisions and history stay.
 #[must_use]
 pub fn settle_retire(scene: &Scene<'_>) -> Settlement {
-    let _ = scene;
-    unimplemented!()
+    let step = life::decided(&scene.memory.drifts, &|_| Some(DriftState::Retired), &scene.moment());
+    let mut settlement = conclude(scene, blank(scene), step, None, None);
+    settlement.recheck = None;
+    settlement
 }
 
-/// Settles `drift accept`: approvals at the drifts' paths and what they claim.
-///
-/// `shown` are the target's facets as last seen (the values of claimed places are taken from them), `older` is what
-/// the revision named showed, when it is not the newest.
-///
-/// # Errors
-/// When the decision is refused.
-pub fn settle_accept_incident(
-    scene: &Scene<'_>,
-    shown: &BTreeMap<FacetName, FacetState>,
-    asked: &Asked,
-    decision: &Decision,
-    older: Option<&Body>,
-) -> Result<Settlement, Refusal> {
-    let _ = (scene, shown, asked, decision, older);
-    unimplemented!()
-}
-
-/// Settles `drift reject`: it stands and is not trusted.
-///
-/// # Errors
-/// When the decision is refused.
-pub fn settle_reject(scene: &Scene<'_>, decision: &Decision, older: Option<&Body>) -> Result<Settlement, Refusal> {
-    let _ = (scene, decision, older);
-    unimplemented!()
-}
-
-/// Settles `drift ack`: somebody is on it.
-///
-/// # Errors
-/// When the decision is refused.
-pub fn settle_ack(scene: &Scene<'_>, decision: &Decision, older: Option<&Body>) -> Result<Settlement, Refusal> {
-    let _ = (scene, decision, older);
-    unimplemented!()
-}
-
-/// A snapshot to accept whole.
-#[derive(Clone, Copy, Debug)]
-pub struct Named<'a> {
-    /// Its digest.
-    pub digest: Digest,
-    /// Its facets.
-    pub facets: &'a BTreeMap<FacetName, FacetState>,
-    /// How it was asked.
-    pub asked: &'a Asked,
-    /// Beside what is held already, not instead of it.
-    pub beside: bool,
-}
-
-/// Settles `baseline accept`: each facet that the named snapshot has seen or absent; others keep their entries.
-///
-/// # Errors
-/// When the decision is refused.
-pub fn settle_baseline_accept(scene: &Scene<'_>, named: &Named<'_>, author: &Author) -> Result<Settlement, Refusal> {
-    let _ = (scene, named, author);
-    unimplemented!()
-}
+#[cfg(test)]
+mod tests;
