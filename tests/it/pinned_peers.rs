@@ -1,8 +1,10 @@
 //! Every pinned server starts, stays up and speaks what the tests take it to speak, asked without the prober.
 
 use rmcp::model::ProtocolVersion;
+use serde_json::json;
 
 use crate::support::client::Client;
+use crate::support::front::Front;
 use crate::support::peers::{self, Pinned, PinnedPeer};
 use crate::support::rmcp_peer::RmcpPeer;
 
@@ -41,10 +43,13 @@ async fn every_pinned_server_speaks_the_date_it_is_pinned_for() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_pinned_upgrade_changes_as_much_as_the_story_says() {
+    let older = PinnedPeer::start(peers::EVERYTHING_2025_12_18).await;
+    let newer = PinnedPeer::start(peers::EVERYTHING_2026_1_26).await;
+    let front = Front::of(older.port()).await;
+    let mut client = Client::of(&front.url());
     let mut counts = Vec::new();
-    for pinned in [peers::EVERYTHING_2025_12_18, peers::EVERYTHING_2026_1_26] {
-        let peer = PinnedPeer::start(pinned).await;
-        let mut client = Client::of(&peer.url());
+    for peer in [older, newer] {
+        front.swap(peer.port());
         client.initialize("2025-11-25").await;
         let mut sizes = Vec::new();
         for (method, array) in [
@@ -88,6 +93,7 @@ async fn rmcp_speaks_all_five_dates() {
         assert_eq!(client.list("tools/list", "tools").await.len(), 3);
     }
     peer.restart().await;
+    assert_eq!(client.request("tools/list", json!({})).await.status, 404, "the session outlived its server");
     assert_eq!(client.initialize("2025-11-25").await.status, 200);
 }
 

@@ -38,6 +38,7 @@ impl Client {
 
     /// Asks `server/discover`.
     pub(crate) async fn discover(&mut self) -> Answer {
+        self.session = None;
         self.modern = true;
         self.date = "2026-07-28".to_owned();
         self.request("server/discover", json!({})).await
@@ -45,6 +46,7 @@ impl Client {
 
     /// Asks `initialize`, offering `date`; on success goes on with what the server chose.
     pub(crate) async fn initialize(&mut self, date: &str) -> Answer {
+        self.session = None;
         self.modern = false;
         self.date = String::new();
         let client = json!({"name": "test", "version": "1"});

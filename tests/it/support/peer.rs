@@ -198,7 +198,14 @@ impl Stage {
                 let after = [(RETRY_AFTER, seconds.to_string())];
                 return Some((StatusCode::TOO_MANY_REQUESTS, after, "slow down").into_response());
             }
-            _ => {}
+            Quirk::None
+            | Quirk::ListStatus(_)
+            | Quirk::ListStalls
+            | Quirk::ListWithoutArray
+            | Quirk::HalfAStream
+            | Quirk::CursorLoop
+            | Quirk::EverySecondRead(_)
+            | Quirk::Shuffle => {}
         }
         if *http != http::Method::POST {
             return Some(StatusCode::METHOD_NOT_ALLOWED.into_response());
@@ -267,14 +274,18 @@ impl Stage {
                 return Some(([(CONTENT_TYPE, "text/event-stream")], half).into_response());
             }
             Quirk::CursorLoop => return Some(self.result(id, json!({"tools": tools, "nextCursor": "again"}))),
-            Quirk::EverySecondRead(others) if self.reads % 2 == 0 => tools = Some(others.clone()),
+            Quirk::EverySecondRead(others) => {
+                if self.reads.is_multiple_of(2) {
+                    tools = Some(others.clone());
+                }
+            }
             Quirk::Shuffle => {
                 if let Some(tools) = tools.as_mut().filter(|tools| !tools.is_empty()) {
                     let by = self.reads % tools.len();
                     tools.rotate_left(by);
                 }
             }
-            _ => {}
+            Quirk::None | Quirk::ForbiddenPage | Quirk::Unauthorized(_) | Quirk::RateLimited(_) | Quirk::Stalls => {}
         }
         Some(self.list(id, message, "tools", tools))
     }

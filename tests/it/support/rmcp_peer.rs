@@ -1,6 +1,7 @@
 //! The `rmcp` SDK as a peer in this process: three tools, all five protocol dates, or only some of them.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use axum::Router;
 use rmcp::ServerHandler;
@@ -19,6 +20,7 @@ use super::server::Server;
 #[derive(Debug)]
 pub(crate) struct RmcpPeer {
     server: Server,
+    handler: ThreeTools,
 }
 
 impl RmcpPeer {
@@ -33,10 +35,7 @@ impl RmcpPeer {
     }
 
     async fn start_with(handler: ThreeTools) -> Self {
-        let config = StreamableHttpServerConfig::default().with_sse_keep_alive(None);
-        let service: StreamableHttpService<ThreeTools, LocalSessionManager> =
-            StreamableHttpService::new(move || Ok(handler.clone()), Default::default(), config);
-        Self { server: Server::start(Router::new().nest_service("/mcp", service)).await }
+        Self { server: Server::start(handler.router()).await, handler }
     }
 
     /// Its MCP endpoint.
@@ -47,6 +46,7 @@ impl RmcpPeer {
     /// The same server again, at the same address, with no memory of its sessions.
     pub(crate) async fn restart(&mut self) {
         self.server.down().await;
+        self.server.replace(self.handler.router());
         self.server.up().await;
     }
 }
@@ -54,6 +54,16 @@ impl RmcpPeer {
 #[derive(Clone, Debug)]
 struct ThreeTools {
     dates: Vec<ProtocolVersion>,
+}
+
+impl ThreeTools {
+    fn router(&self) -> Router {
+        let config = StreamableHttpServerConfig::default().with_sse_keep_alive(None);
+        let handler = self.clone();
+        let service: StreamableHttpService<Self, LocalSessionManager> =
+            StreamableHttpService::new(move || Ok(handler.clone()), Arc::default(), config);
+        Router::new().nest_service("/mcp", service)
+    }
 }
 
 impl ServerHandler for ThreeTools {

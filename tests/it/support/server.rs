@@ -38,6 +38,11 @@ impl Server {
         self.port
     }
 
+    /// Answers by another router from the next [`Server::up`] on.
+    pub(crate) fn replace(&mut self, router: Router) {
+        self.router = router;
+    }
+
     /// Opens the port, unless it is open.
     pub(crate) async fn up(&mut self) {
         if self.running.is_some() {
