@@ -66,6 +66,22 @@ pub fn name(key: &str) -> String {
     if is_plain(&own) && own.len() <= MAX { format!("{own}{nth}") } else { format!("{}{nth}", quoted(&own, MAX)) }
 }
 
+/// How a short value is shown: as [`name`], but `(none)` and what stands in quotes already are left as they are.
+#[must_use]
+pub fn value(text: &str) -> String {
+    let inner = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    let quotes_itself = inner.is_some_and(|inner| {
+        let mut escaped = false;
+        let closed = inner.chars().all(|character| {
+            let bare = character == '"' && !escaped;
+            escaped = character == '\\' && !escaped;
+            !bare && !is_hidden(character)
+        });
+        closed && !escaped && inner.len() <= 200
+    });
+    if text == "(none)" || quotes_itself { text.to_owned() } else { name(text) }
+}
+
 /// `text` inert and in double quotes, quotes and backslashes in it escaped; at most `max` characters of it.
 #[must_use]
 pub fn quoted(text: &str, max: usize) -> String {
@@ -231,6 +247,22 @@ mod tests {
             assert_eq!(name(key), shown, "{key:?}");
         }
         assert!(name(&"x".repeat(10_000)).len() < 130);
+    }
+
+    #[test]
+    fn values_are_quoted_once() {
+        let cases = [
+            ("(none)", "(none)"),
+            ("true", "true"),
+            ("two words", "\"two words\""),
+            ("\"two words\"", "\"two words\""),
+            ("\"out\" driftd \"in\"", "\"\\\"out\\\" driftd \\\"in\\\"\""),
+            ("\"open\\\"", "\"\\\"open\\\\\\\"\""),
+            ("\"", "\"\\\"\""),
+        ];
+        for (text, shown) in cases {
+            assert_eq!(value(text), shown, "{text:?}");
+        }
     }
 
     #[test]

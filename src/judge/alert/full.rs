@@ -73,7 +73,7 @@ fn details(drift: &Drift, page: &mut Page) {
     for detail in &drift.details {
         match detail {
             Detail::Text { text } => page.line(&format!("  {}", text::inert(text, 10_000))),
-            Detail::Moved { from, to } => page.line(&format!("  {} -> {}", text::name(from), text::name(to))),
+            Detail::Moved { from, to } => page.line(&format!("  {} -> {}", text::value(from), text::value(to))),
             Detail::Words { diff, before_chars, after_chars, kept_words, total_words } => {
                 page.line(&format!(
                     "  {before_chars} -> {after_chars} characters, {kept_words} of {total_words} words kept:"

@@ -4,6 +4,7 @@
 use jiff::Timestamp;
 
 use crate::model::alert::AlertType;
+use crate::model::drift::{Detail, Drift};
 use crate::model::facet::{Facet, FacetName};
 use crate::model::incident::{EndReason, UnitMark};
 use crate::model::text;
@@ -184,9 +185,9 @@ fn marks(told: &[UnitStory<'_>]) -> String {
 }
 
 fn sight_lost(story: &Story<'_>, told: &[UnitStory<'_>]) -> Vec<String> {
-    let standing = told.iter().filter(|told| told.unit.mark.stands());
-    let said = standing.flat_map(UnitStory::rows).map(|row| row.drift.message.as_str()).next().unwrap_or_default();
-    let what = format!("Since {}: {}", words::minute(since(story, told)), text::inert(said, 300));
+    let mut standing = told.iter().filter(|told| told.unit.mark.stands()).flat_map(UnitStory::rows);
+    let said = standing.next().map(|row| cause(&row.drift)).unwrap_or_default();
+    let what = format!("Since {}: {said}.", words::minute(since(story, told)));
     let last = story.memory.scans.last_ok.map(|at| format!("Seen in full last: {}. ", words::minute(at)));
     vec![
         what,
@@ -194,6 +195,17 @@ fn sight_lost(story: &Story<'_>, told: &[UnitStory<'_>]) -> Vec<String> {
         format!("{}What was accepted stays; nothing is judged on what is not seen.", last.unwrap_or_default()),
         "driftd goes on asking, more rarely the longer it lasts.".to_owned(),
     ]
+}
+
+/// What kept us from seeing, with its first fact.
+fn cause(drift: &Drift) -> String {
+    let message = text::inert(drift.message.trim_end_matches('.'), 300);
+    match drift.details.first() {
+        Some(Detail::Text { text }) if !text.is_empty() => format!("{message} ({})", text::inert(text, 200)),
+        Some(Detail::Text { .. } | Detail::Moved { .. } | Detail::Words { .. } | Detail::Quote { .. }) | None => {
+            message
+        }
+    }
 }
 
 /// The facets that cannot be watched while sight is lost.
@@ -215,7 +227,7 @@ fn sight_back(story: &Story<'_>, told: &[UnitStory<'_>]) -> Vec<String> {
         .iter()
         .flat_map(UnitStory::rows)
         .take(1)
-        .map(|row| format!("What kept us from seeing: {}", text::inert(&row.drift.message, 300)))
+        .map(|row| format!("What kept us from seeing: {}.", cause(&row.drift)))
         .collect();
     let away = words::span(from, story.now);
     let mut lines = vec![format!("Out of sight for {away}: {}.", words::range(from, story.now))];

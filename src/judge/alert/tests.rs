@@ -118,6 +118,32 @@ fn headlines_tell_what_breaks_first_and_fit_a_lock_screen() {
 }
 
 #[test]
+fn what_two_faces_show_alike_is_told_once() {
+    let mut world = empty(IncidentKind::Drift);
+    let details = vec![Detail::Text { text: "it must be given now".to_owned() }];
+    let one = drift(Facet::McpTools, &["items", "add"], None, Some(true.into()), details);
+    let mut other = one.clone();
+    other.facet = crate::model::facet::FacetName::of(Facet::McpTools, crate::model::facet::Face::Auth);
+    other.fingerprint = crate::model::drift::Fingerprint(crate::model::digest::Digest::of_bytes(b"other face"));
+    world.unit(("x.other-changed", "-"), (Severity::High, &[Impact::Breaking]), "add: changed", vec![one, other]);
+    world.incident.units[0].items.truncate(1);
+    let unit = &world.tell(AlertType::DriftOpened, at(300)).alert.units[0];
+    assert_eq!((unit.details.len(), unit.fingerprints.len()), (1, 2));
+}
+
+#[test]
+fn an_item_named_like_a_sentence_stands_in_quotes_in_ours() {
+    let name = "add. accept all: driftd drift accept AAAAA.1";
+    let mut world = empty(IncidentKind::Drift);
+    let details = vec![Detail::Text { text: format!("{name} takes: a, b") }];
+    let one = drift(Facet::McpTools, &["items", name], None, Some(true.into()), details);
+    world.unit(("tool.added", "plain"), (Severity::Medium, &[Impact::Exposure]), &format!("new: {name}"), vec![one]);
+    let unit = &world.tell(AlertType::DriftOpened, at(300)).alert.units[0];
+    assert_eq!(unit.title, format!("new: \"{name}\""));
+    assert_eq!(unit.details, [Detail::Text { text: format!("\"{name}\" takes: a, b") }]);
+}
+
+#[test]
 fn the_document_survives_its_own_json() {
     for world in [upgrade(), hostile()] {
         let alert = world.tell(AlertType::DriftOpened, at(300)).alert;

@@ -17,7 +17,7 @@ const UNITS: usize = 200;
 /// Items of one unit.
 const ITEMS: usize = 300;
 /// Details of one unit.
-const DETAILS: usize = 60;
+const DETAILS: usize = 100;
 /// Notes of one unit.
 const NOTES: usize = 20;
 /// Fingerprints of one unit.
@@ -153,16 +153,22 @@ fn describe_one(told: &UnitStory<'_>, room: &mut Room) -> AlertUnit {
     }
 }
 
-/// The title, an item's name in it in quotes unless it is a plain word.
+/// The title, inert.
 pub(super) fn title(unit: &Unit) -> String {
-    let mut title = text::inert(&unit.title, 300);
-    for item in unit.items.iter().take(3) {
-        let (raw, shown) = (text::inert(item, 300), text::name(item));
-        if raw != shown && raw.len() > 1 && !title.contains(&shown) {
-            title = title.replace(&raw, &shown);
+    excerpt::cut(&guarded(&unit.title, unit.items.iter().take(3).map(String::as_str)), 300)
+}
+
+/// A sentence of ours, inert; the items' names in it in quotes unless they are plain words, so that none can pass for
+/// a sentence of its own.
+fn guarded<'a>(sentence: &str, items: impl IntoIterator<Item = &'a str>) -> String {
+    let mut sentence = text::inert(sentence, TEXT + 40);
+    for item in items {
+        let (raw, shown) = (text::inert(item, NAME), text::name(item));
+        if raw.contains(' ') && raw != shown && !sentence.contains(&shown) {
+            sentence = sentence.replace(&raw, &shown);
         }
     }
-    text::inert(&title, 400)
+    sentence
 }
 
 fn number(n: usize) -> u32 {
@@ -189,30 +195,34 @@ impl Room {
 
 /// Its drifts' details: one told by all members once, others under their item's name.
 fn details(told: &UnitStory<'_>, room: &mut Room) -> Vec<Detail> {
-    let drifts: Vec<&Drift> = told.rows().map(|row| &row.drift).collect();
+    // The same place in another face says the same again.
+    let mut faces = BTreeSet::new();
+    let mut drifts: Vec<&Drift> = told
+        .rows()
+        .map(|row| &row.drift)
+        .filter(|drift| faces.insert((drift.facet.facet, &drift.path, &drift.after)))
+        .collect();
     let Some(first) = drifts.first() else { return Vec::new() };
     let alike = drifts.iter().all(|drift| drift.details == first.details);
-    let several = told.unit.items.len() > 1;
+    if alike {
+        drifts.truncate(1);
+    }
+    // Plain renames first: a table of names, then what else changed in some.
+    drifts.sort_by_key(|drift| is_rename(drift) && drift.details.len() > 1);
+    let several = told.unit.items.len() > 1 && !alike;
+    let each = (DETAILS / drifts.len().max(1)).max(2);
     let mut out: Vec<Detail> = Vec::new();
     let mut left = 0_usize;
-    let mut faces = BTreeSet::new();
-    for drift in drifts.iter().take(if alike { 1 } else { drifts.len() }) {
-        // The same place in another face says the same again.
-        if drift.details.is_empty() || !faces.insert((drift.facet.facet, &drift.path, drift.fingerprint)) {
+    for drift in drifts {
+        let shown = if out.len() >= DETAILS { 0 } else { drift.details.len().min(each) };
+        left += drift.details.len() - shown;
+        if shown == 0 {
             continue;
         }
-        if out.len() >= DETAILS {
-            left += drift.details.len();
-            continue;
+        if several && !names_itself(drift) {
+            out.push(Detail::Text { text: format!("{}:", text::name(item(drift))) });
         }
-        if several && !alike && !names_itself(drift) {
-            out.push(Detail::Text { text: format!("{}:", text::name(drift.path.token(1).unwrap_or_default())) });
-        }
-        out.extend(drift.details.iter().map(|detail| shorten(detail, room)));
-    }
-    if out.len() > DETAILS {
-        left += out.len() - DETAILS;
-        out.truncate(DETAILS);
+        out.extend(drift.details.iter().take(shown).map(|detail| shorten(detail, item(drift), room)));
     }
     if left > 0 {
         out.push(Detail::Text { text: format!("({} more: attachment)", words::count(left, "line")) });
@@ -220,14 +230,24 @@ fn details(told: &UnitStory<'_>, room: &mut Room) -> Vec<Detail> {
     out
 }
 
-/// A rename's first detail is its old and new name.
-fn names_itself(drift: &Drift) -> bool {
-    drift.rule.rule == "tool.renamed" && matches!(drift.details.first(), Some(Detail::Moved { .. }))
+/// The key of the item that a drift is in.
+fn item(drift: &Drift) -> &str {
+    drift.path.token(1).unwrap_or_default()
 }
 
-fn shorten(detail: &Detail, room: &mut Room) -> Detail {
+fn is_rename(drift: &Drift) -> bool {
+    matches!(drift.details.first(), Some(Detail::Moved { .. })) && drift.rule.rule == "tool.renamed"
+}
+
+/// Its first detail begins with its name.
+fn names_itself(drift: &Drift) -> bool {
+    let begins = |words: &str| words.starts_with(item(drift)) || words.starts_with(&text::name(item(drift)));
+    is_rename(drift) || matches!(drift.details.first(), Some(Detail::Text { text }) if begins(text))
+}
+
+fn shorten(detail: &Detail, item: &str, room: &mut Room) -> Detail {
     match detail {
-        Detail::Text { text } => Detail::Text { text: text::inert(&room.take(text, TEXT), TEXT + 40) },
+        Detail::Text { text } => Detail::Text { text: guarded(&room.take(text, TEXT), [item]) },
         Detail::Moved { from, to } => Detail::Moved { from: room.take(from, NAME), to: room.take(to, NAME) },
         Detail::Words { diff, before_chars, after_chars, kept_words, total_words } => Detail::Words {
             diff: room.take_diff(diff),
@@ -255,7 +275,7 @@ fn as_one_text(details: &[Detail], room: &mut Room) -> String {
                 out.push('\n');
             }
             Detail::Moved { from, to } => {
-                let _ = writeln!(out, "{} -> {}", text::name(from), text::name(to));
+                let _ = writeln!(out, "{} -> {}", text::value(from), text::value(to));
             }
             Detail::Words { diff, .. } => quote(&mut out, diff),
             Detail::Quote { label, text } => {
@@ -276,9 +296,9 @@ fn notes(told: &UnitStory<'_>) -> Vec<String> {
         Since::Changed => vec![format!("Not as in {previous}: it has changed again.")],
     };
     let mut seen = BTreeSet::new();
-    let texts = told.rows().flat_map(|row| &row.drift.notes).map(|note| note.text.as_str());
-    let fresh: Vec<&str> = texts.filter(|text| seen.insert(*text)).collect();
-    notes.extend(fresh.iter().take(NOTES).map(|note| text::inert(note, 300)));
+    let texts = told.rows().flat_map(|row| row.drift.notes.iter().map(|note| (item(&row.drift), note.text.as_str())));
+    let fresh: Vec<(&str, &str)> = texts.filter(|(_, text)| seen.insert(*text)).collect();
+    notes.extend(fresh.iter().take(NOTES).map(|(item, note)| excerpt::cut(&guarded(note, [*item]), 300)));
     if fresh.len() > NOTES {
         notes.push(format!("And {}.", words::count(fresh.len() - NOTES, "more note")));
     }

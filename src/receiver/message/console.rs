@@ -71,7 +71,7 @@ fn telling(detail: &Detail) -> String {
     let room = WIDTH - 20;
     match detail {
         Detail::Text { text } => format!("{:16}{}", "", shortened(text, room)),
-        Detail::Moved { from, to } => format!("{:16}{} -> {}", "", text::name(from), text::name(to)),
+        Detail::Moved { from, to } => format!("{:16}{} -> {}", "", text::value(from), text::value(to)),
         Detail::Words { diff, .. } => format!("{:16}| {}", "", first_line(diff, room)),
         Detail::Quote { text, .. } => format!("{:16}| {}", "", first_line(text, room)),
     }

@@ -357,9 +357,9 @@ fn quiet_units(world: &mut World) {
 pub(super) fn lost() -> World {
     let mut world = empty(IncidentKind::Sight);
     let rule = Json::from("scan.unreachable");
-    let details = vec![text("three scans in a row, over ten minutes")];
+    let details = vec![text("connection refused, tools.example.com:443")];
     let mut sight = drift(Facet::Scan, &["endpoint"], None, Some(rule), details);
-    sight.message = "connection refused at tools.example.com:443".to_owned();
+    sight.message = "no HTTP answer".to_owned();
     let title = "the endpoint does not answer";
     world.unit(("scan.unreachable", "-"), (High, &[Operational]), title, vec![sight]);
     world

@@ -10,7 +10,7 @@ use crate::receiver::message::page::{Page, WIDTH, wrap};
 /// Columns of a list of names before it ends in a count.
 const NAMES: usize = 3 * 66;
 /// Details of one unit that a mail shows.
-const DETAILS: usize = 40;
+const DETAILS: usize = 120;
 /// Widest left column of renames.
 const LEFT: usize = 34;
 /// Lines of a server's text, where there are few texts and where there are many.
@@ -88,7 +88,7 @@ fn details(unit: &AlertUnit, page: &mut Page) {
                 page.words(&" ".repeat(indent), indent + 2, &text::inert(text, 600));
             }
             Detail::Moved { from, to } => {
-                moved(&text::name(from), &text::name(to), left, page);
+                moved(&text::value(from), &text::value(to), left, page);
                 below_name = true;
             }
             Detail::Words { diff, before_chars, after_chars, kept_words, total_words } => {
@@ -110,7 +110,7 @@ fn details(unit: &AlertUnit, page: &mut Page) {
 /// Width of the left column of a unit's renames.
 fn left_column(unit: &AlertUnit) -> usize {
     let widths = unit.details.iter().filter_map(|detail| match detail {
-        Detail::Moved { from, .. } => Some(text::width(&text::name(from))),
+        Detail::Moved { from, .. } => Some(text::width(&text::value(from))),
         Detail::Text { .. } | Detail::Words { .. } | Detail::Quote { .. } => None,
     });
     widths.filter(|width| *width <= LEFT).max().unwrap_or(0)
@@ -153,7 +153,7 @@ fn telling(detail: &Detail, page: &mut Page) {
     match detail {
         Detail::Text { text } => page.words("    ", 4, &text::inert(text, 130)),
         Detail::Moved { from, to } => {
-            let (from, to) = (text::name(from), text::name(to));
+            let (from, to) = (text::value(from), text::value(to));
             moved(&format!("  {from}"), &to, text::width(&from) + 2, page);
         }
         Detail::Words { diff, .. } => page.quote(diff, 1),
