@@ -12,7 +12,7 @@ use crate::operations::{Answer, document};
 use crate::receiver::message;
 
 /// The answer as a document: what it is about, without the word for which answer it is.
-pub fn document(answer: &Answer) -> Value {
+pub(super) fn document(answer: &Answer) -> Value {
     let tagged = serde_json::to_value(answer).unwrap_or(Value::Null);
     match tagged {
         Value::Object(members) if members.len() == 1 => members.into_iter().next().map_or(Value::Null, |(_, value)| value),
@@ -21,7 +21,7 @@ pub fn document(answer: &Answer) -> Value {
 }
 
 /// The answer as a page.
-pub fn human(answer: &Answer) -> String {
+pub(super) fn human(answer: &Answer) -> String {
     match answer {
         Answer::Targets(targets) => self::targets(targets),
         Answer::Target(target) => self::target(target),

@@ -18,7 +18,7 @@ use crate::store::{Store, StoreError};
 ///
 /// # Errors
 /// When neither the daemon nor the store can be asked.
-pub async fn ask(config: Option<&Path>, output: Output, request: Request) -> anyhow::Result<Exit> {
+pub(super) async fn ask(config: Option<&Path>, output: Output, request: Request) -> anyhow::Result<Exit> {
     match asked(config, request).await? {
         Ok(answer) => {
             match output {
@@ -35,7 +35,7 @@ pub async fn ask(config: Option<&Path>, output: Output, request: Request) -> any
 ///
 /// # Errors
 /// When neither can be asked.
-pub async fn asked(config: Option<&Path>, request: Request) -> anyhow::Result<Result<Answer, Refused>> {
+pub(super) async fn asked(config: Option<&Path>, request: Request) -> anyhow::Result<Result<Answer, Refused>> {
     let environment = Environment::process();
     let file = config::locate(config, &environment);
     let config = config::load(&file, &environment)?;
@@ -75,7 +75,7 @@ async fn alone(config: Config) -> anyhow::Result<Office> {
 ///
 /// # Errors
 /// When it is neither.
-pub fn decision(args: DecisionArgs) -> anyhow::Result<Decision> {
+pub(super) fn decision(args: DecisionArgs) -> anyhow::Result<Decision> {
     let until = args.until.as_deref().map(until).transpose()?;
     Ok(Decision { reference: args.reference, except: args.except, reason: args.reason, ticket: args.ticket, until })
 }
@@ -94,7 +94,7 @@ fn until(text: &str) -> anyhow::Result<jiff::Timestamp> {
 ///
 /// # Errors
 /// When no digest is given and nobody can be asked, or the answer is no.
-pub async fn snapshot_reference(config: Option<&Path>, reference: &str) -> anyhow::Result<(String, String)> {
+pub(super) async fn snapshot_reference(config: Option<&Path>, reference: &str) -> anyhow::Result<(String, String)> {
     use std::io::IsTerminal as _;
     if let Some((id, digest)) = reference.split_once('@') {
         return Ok((id.to_owned(), digest.to_owned()));

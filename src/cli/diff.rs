@@ -23,7 +23,7 @@ const MAX_FILE: u64 = 256 << 20;
 ///
 /// # Errors
 /// When a file cannot be read as a snapshot or a list.
-pub fn diff(output: Output, args: &DiffArgs) -> anyhow::Result<Exit> {
+pub(super) fn diff(output: Output, args: &DiffArgs) -> anyhow::Result<Exit> {
     let old = read(&args.old)?;
     let new = read(&args.new)?;
     let judgment = judge::judge(&new.target.id, &effective::held_to(&old), &Memory::default(), &new, &[]);

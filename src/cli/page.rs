@@ -13,7 +13,7 @@ use crate::model::text;
 ///
 /// # Errors
 /// When standard output cannot be written to.
-pub fn write(page: &str) -> io::Result<()> {
+pub(super) fn write(page: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     let written = out.write_all(page.as_bytes()).and_then(|()| out.flush());
     match written {
@@ -26,7 +26,7 @@ pub fn write(page: &str) -> io::Result<()> {
 ///
 /// # Errors
 /// When it cannot be encoded or written.
-pub fn json(document: &impl Serialize) -> io::Result<()> {
+pub(super) fn json(document: &impl Serialize) -> io::Result<()> {
     let mut page = serde_json::to_string_pretty(document)?;
     page.push('\n');
     write(&page)
@@ -34,23 +34,23 @@ pub fn json(document: &impl Serialize) -> io::Result<()> {
 
 /// Rows of cells, aligned; cells are made inert.
 #[derive(Debug, Default)]
-pub struct Table {
+pub(super) struct Table {
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
     /// A table under a head.
-    pub fn new(head: &[&str]) -> Self {
+    pub(super) fn new(head: &[&str]) -> Self {
         Self { rows: vec![head.iter().map(|cell| (*cell).to_owned()).collect()] }
     }
 
     /// Adds a row.
-    pub fn row<C: AsRef<str>>(&mut self, cells: impl IntoIterator<Item = C>) {
+    pub(super) fn row<C: AsRef<str>>(&mut self, cells: impl IntoIterator<Item = C>) {
         self.rows.push(cells.into_iter().map(|cell| text::inert(cell.as_ref(), 200)).collect());
     }
 
     /// The page.
-    pub fn page(&self) -> String {
+    pub(super) fn page(&self) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let width = |column: usize| {
             self.rows.iter().filter_map(|row| row.get(column)).map(|cell| text::width(cell)).max().unwrap_or(0)
@@ -71,11 +71,11 @@ impl Table {
 }
 
 /// An instant for people, to the second, in UTC.
-pub fn instant(at: jiff::Timestamp) -> String {
+pub(super) fn instant(at: jiff::Timestamp) -> String {
     at.strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
 /// An instant that may not be.
-pub fn maybe(at: Option<jiff::Timestamp>) -> String {
+pub(super) fn maybe(at: Option<jiff::Timestamp>) -> String {
     at.map_or_else(|| "-".to_owned(), instant)
 }

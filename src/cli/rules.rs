@@ -16,7 +16,7 @@ use crate::secret::Environment;
 ///
 /// # Errors
 /// When standard output cannot be written to.
-pub fn all(output: Output) -> anyhow::Result<Exit> {
+pub(super) fn all(output: Output) -> anyhow::Result<Exit> {
     match output {
         Output::Json => page::json(&rules::all().map(document).collect::<Vec<_>>())?,
         Output::Human => {
@@ -36,7 +36,7 @@ pub fn all(output: Output) -> anyhow::Result<Exit> {
 ///
 /// # Errors
 /// When no rule has this id or alias.
-pub fn explain(output: Output, name: &str) -> anyhow::Result<Exit> {
+pub(super) fn explain(output: Output, name: &str) -> anyhow::Result<Exit> {
     let Some(rule) = rules::explain(name) else {
         let near = rules::all().map(|rule| rule.id).min_by_key(|id| distance(id, name));
         let hint = near.map(|id| format!("; the nearest is {id}")).unwrap_or_default();
@@ -122,7 +122,7 @@ fn distance(left: &str, right: &str) -> usize {
 ///
 /// # Errors
 /// The mistakes.
-pub fn config_check(file: Option<&Path>, output: Output) -> anyhow::Result<Exit> {
+pub(super) fn config_check(file: Option<&Path>, output: Output) -> anyhow::Result<Exit> {
     let environment = Environment::process();
     let file = config::locate(file, &environment);
     let config = config::load(&file, &environment)?;

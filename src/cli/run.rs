@@ -15,7 +15,7 @@ use crate::{config, demo};
 ///
 /// # Errors
 /// Configuration, and whatever kept a part from starting or made it end.
-pub async fn daemon(file: Option<&Path>, filter: &str, json: bool) -> anyhow::Result<Exit> {
+pub(super) async fn daemon(file: Option<&Path>, filter: &str, json: bool) -> anyhow::Result<Exit> {
     logging::init(if json { Format::Json } else { Format::Human }, filter)?;
     let environment = Environment::process();
     let config = config::load(&config::locate(file, &environment), &environment)?;
@@ -29,7 +29,7 @@ pub async fn daemon(file: Option<&Path>, filter: &str, json: bool) -> anyhow::Re
 ///
 /// # Errors
 /// When a part does not start or a step takes too long.
-pub async fn demo(args: &DemoArgs, filter: &str) -> anyhow::Result<Exit> {
+pub(super) async fn demo(args: &DemoArgs, filter: &str) -> anyhow::Result<Exit> {
     // The daemon's own lines would stand between the demo's.
     let filter = if filter == "info" { "warn" } else { filter };
     logging::init(Format::Human, filter)?;

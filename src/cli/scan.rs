@@ -25,7 +25,7 @@ use crate::secret::Environment;
 ///
 /// # Errors
 /// Usage, configuration, and a file that cannot be written.
-pub async fn scan(file: Option<&Path>, output: Output, args: &ScanArgs) -> anyhow::Result<Exit> {
+pub(super) async fn scan(file: Option<&Path>, output: Output, args: &ScanArgs) -> anyhow::Result<Exit> {
     let environment = Environment::process();
     let (mut target, config) = target(file, &environment, &args.target)?;
     target.egress_allow.extend(args.allow_address.iter().copied());
