@@ -1,6 +1,6 @@
 //! What targets are held to, and who accepted it. An acceptance never changes; it ends when a newer one stands.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use sqlx::SqliteConnection;
@@ -150,18 +150,34 @@ pub(super) async fn accept(
     Ok(())
 }
 
-/// Accepts a value at a path: approvals there and below are superseded.
+/// Accepts values at paths, in order: approvals at the same path and below are superseded.
 pub(super) async fn approve(
     conn: &mut SqliteConnection,
     target: &TargetId,
-    approval: &Approval,
+    new: &[Approval],
 ) -> Result<(), StoreError> {
-    for laid in approvals(&mut *conn, target).await? {
-        let old = &laid.approval;
-        if old.facet == approval.facet && approval.path.contains(&old.path) {
-            end(&mut *conn, target, old.facet, &old.path, EndedWhy::Superseded, approval.at).await?;
-        }
+    if new.is_empty() {
+        return Ok(());
     }
+    // By path, so that what lies below one is a range: a decision may hold as many approvals as a peer has items.
+    let living = approvals(&mut *conn, target).await?;
+    let mut living: BTreeSet<(FacetName, Pointer)> =
+        living.into_iter().map(|laid| (laid.approval.facet, laid.approval.path)).collect();
+    for approval in new {
+        let key = (approval.facet, approval.path.clone());
+        let from_here = living.range(key.clone()..);
+        let below = from_here.take_while(|(facet, path)| *facet == approval.facet && approval.path.contains(path));
+        for old in below.cloned().collect::<Vec<_>>() {
+            end(&mut *conn, target, old.0, &old.1, EndedWhy::Superseded, approval.at).await?;
+            living.remove(&old);
+        }
+        lay(&mut *conn, target, approval).await?;
+        living.insert(key);
+    }
+    Ok(())
+}
+
+async fn lay(conn: &mut SqliteConnection, target: &TargetId, approval: &Approval) -> Result<(), StoreError> {
     let value = match &approval.value {
         Some(value) => Some(values::put(&mut *conn, value).await?),
         None => None,

@@ -23,6 +23,17 @@ enum Step<'s> {
     Begin(Option<OpenRun>, &'s Snapshot),
 }
 
+impl Step<'_> {
+    /// The newest run, when no row has to be made for it.
+    const fn quiet(&self) -> Option<Option<&OpenRun>> {
+        match self {
+            Self::Nothing(run) => Some(run.as_ref()),
+            Self::Extend(run) => Some(Some(run)),
+            Self::Begin(..) => None,
+        }
+    }
+}
+
 /// See [`Writer::commit`].
 pub(super) async fn commit(
     writer: &mut Writer<'_>,
@@ -35,17 +46,12 @@ pub(super) async fn commit(
     let ahead = buffer.get(target).and_then(|buffered| buffered.run);
     let step = step(&mut writer.side.conn, settlement, scan, ahead).await?;
     let memory = Remembered::of(settlement);
-    let step = match step {
-        Step::Nothing(run) if is_quiet(settlement) => {
-            buffer.put(target.clone(), Buffered { run, memory });
-            return Ok(());
-        }
-        Step::Extend(run) if is_quiet(settlement) => {
-            buffer.put(target.clone(), Buffered { run: Some(run), memory });
-            return Ok(());
-        }
-        step => step,
-    };
+    if is_quiet(settlement)
+        && let Some(run) = step.quiet()
+    {
+        buffer.put(target.clone(), Buffered { run: run.cloned(), memory });
+        return Ok(());
+    }
     // Out of the buffer first: were this future dropped after COMMIT went out, an entry left behind would later be
     // written over what was committed. Dropped before it, a minute of counts is lost, as in a crash.
     let buffered = buffer.remove(target);
@@ -149,10 +155,7 @@ async fn write_decisions(
     for entry in &settlement.baseline {
         baselines::accept(&mut *conn, target, entry).await?;
     }
-    for approval in &settlement.approvals {
-        baselines::approve(&mut *conn, target, approval).await?;
-    }
-    Ok(())
+    baselines::approve(conn, target, &settlement.approvals).await
 }
 
 /// Incidents before the drifts that name them; ends before beginnings, since one drift of a key lives at a time.

@@ -1,6 +1,7 @@
 //! What `/metrics` says of targets, from the store: a few queries, whatever the number of targets.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use jiff::Timestamp;
 use sqlx::SqliteConnection;
@@ -101,19 +102,16 @@ async fn open_incidents(conn: &mut SqliteConnection) -> Result<BTreeMap<Incident
             severity: row.variant("severity")?,
             impact: row.maybe_variant("impact")?,
         };
-        let id: IncidentId = row.parsed("id")?;
-        if !incidents.contains_key(&id) {
-            let incident = OpenIncident {
+        let incident = match incidents.entry(row.parsed::<IncidentId>("id")?) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => entry.insert(OpenIncident {
                 owner: row.parsed("owner")?,
                 kind: row.variant("kind")?,
                 acked: row.maybe_json("acked")?,
                 units: Vec::new(),
-            };
-            incidents.insert(id, incident);
-        }
-        if let Some(incident) = incidents.get_mut(&id) {
-            incident.units.push(unit);
-        }
+            }),
+        };
+        incident.units.push(unit);
     }
     Ok(incidents)
 }

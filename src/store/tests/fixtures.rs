@@ -384,3 +384,8 @@ pub(super) fn whole(head: LedgerHead) -> Settlement {
         ..quiet(1, 300)
     }
 }
+
+/// The first `n` characters.
+pub(super) fn first(text: &str, n: usize) -> String {
+    text.chars().take(n).collect()
+}

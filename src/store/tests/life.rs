@@ -1,13 +1,14 @@
 //! What is written is read back the same, by a store opened anew.
 
 use super::fixtures::{
-    AWKWARD, Fixture, TOOLS, accepted, approval, at, body, drift, id, incident, incident_id, notice, path, quiet, row,
-    unit, value, whole,
+    AWKWARD, Fixture, TOOLS, accepted, approval, at, body, drift, first, id, incident, incident_id, notice, path,
+    quiet, row, unit, value, whole,
 };
 use crate::model::alert::AlertType;
 use crate::model::drift::DriftState;
 use crate::model::incident::{Ack, EndReason, Ended, UnitMark};
 use crate::model::memory::LedgerHead;
+use crate::model::pointer::Pointer;
 use crate::model::rule::Severity;
 use crate::model::settlement::Settlement;
 use crate::store::{DriftFilter, Found, IncidentState};
@@ -87,11 +88,11 @@ async fn a_drift_is_found_by_the_beginning_of_its_fingerprint() {
     let fixture = Fixture::new().await;
     fixture.commit(&whole(LedgerHead::default()), None).await;
     let fingerprint = drift(&value("after")).fingerprint.0;
-    for prefix in [fingerprint.short(), fingerprint.hex(), fingerprint.to_string(), fingerprint.hex()[..9].to_owned()] {
+    for prefix in [fingerprint.short(), fingerprint.hex(), fingerprint.to_string(), first(&fingerprint.hex(), 9)] {
         let Found::One(found) = fixture.store.drift(&prefix).await.unwrap() else { panic!("{prefix}") };
         assert_eq!(found.row, row(0));
     }
-    for prefix in ["", "12345678", "sha256:", "not hexadecimal", &fingerprint.hex()[..7]] {
+    for prefix in ["", "12345678", "sha256:", "not hexadecimal", &first(&fingerprint.hex(), 7)] {
         assert_eq!(fixture.store.drift(prefix).await.unwrap(), Found::None, "{prefix}");
     }
 }
@@ -162,8 +163,11 @@ async fn an_approval_supersedes_those_at_its_path_and_below() {
     let above = approval(path().parent().unwrap(), Some(value("item")), 2);
     fixture.commit(&Settlement { approvals: vec![sibling.clone()], ..quiet(2, 400) }, None).await;
     assert_eq!(fixture.memory().await.approvals, [approval(path(), Some(value("after")), 2), sibling]);
-    fixture.commit(&Settlement { approvals: vec![above.clone()], ..quiet(3, 500) }, None).await;
-    assert_eq!(fixture.memory().await.approvals, [above.clone()]);
+    // Twice the same and one below it, in one decision: the last one at a path stands.
+    let below = approval(path().child("deep"), None, 1);
+    let laid = vec![approval(path(), None, 1), below, approval(path(), Some(value("again")), 1), above.clone()];
+    fixture.commit(&Settlement { approvals: laid, ..quiet(3, 500) }, None).await;
+    assert_eq!(fixture.memory().await.approvals, std::slice::from_ref(&above));
 
     let why = crate::model::baseline::EndedWhy::Expired;
     let ended = vec![(TOOLS, above.path.clone(), why)];
@@ -226,4 +230,34 @@ async fn a_notice_owed_twice_is_one() {
     fixture.commit(&Settlement { notices: vec![again], ..quiet(2, 400) }, None).await;
     assert_eq!(fixture.store.due_notices(at(9000)).await.unwrap().len(), 2);
     assert_eq!(fixture.store.next_due().await.unwrap(), Some(at(300)));
+}
+
+#[tokio::test]
+async fn a_value_that_is_gone_is_told_as_damage() {
+    let fixture = Fixture::new().await;
+    fixture.commit(&whole(LedgerHead::default()), None).await;
+    let mut writer = fixture.store.writer().await;
+    for damage in ["UPDATE blob SET size = 1", "UPDATE blob SET body = x'00'", "UPDATE blob SET size = 1 << 40"] {
+        sqlx::raw_sql("BEGIN").execute(&mut writer.side.conn).await.unwrap();
+        sqlx::raw_sql(damage).execute(&mut writer.side.conn).await.unwrap();
+        let error = writer.memory(&id("a")).await.unwrap_err();
+        assert!(matches!(error, crate::store::StoreError::Corrupt(_)), "{damage}: {error}");
+        sqlx::raw_sql("ROLLBACK").execute(&mut writer.side.conn).await.unwrap();
+    }
+    let delete = "PRAGMA foreign_keys = OFF; DELETE FROM blob";
+    sqlx::raw_sql(delete).execute(&mut writer.side.conn).await.unwrap();
+    let error = writer.memory(&id("a")).await.unwrap_err();
+    assert!(matches!(error, crate::store::StoreError::Corrupt(_)), "{error}");
+}
+
+#[tokio::test]
+async fn ten_thousand_approvals_of_one_decision_are_laid_and_superseded() {
+    let fixture = Fixture::new().await;
+    fixture.commit(&whole(LedgerHead::default()), None).await;
+    let items = Pointer::of(["items"]);
+    let many = (0..10_000).map(|n| approval(items.child(format!("t{n}")), None, 1)).collect();
+    fixture.commit(&Settlement { approvals: many, ..quiet(2, 400) }, None).await;
+    assert_eq!(fixture.memory().await.approvals.len(), 10_001);
+    fixture.commit(&Settlement { approvals: vec![approval(items, None, 1)], ..quiet(3, 500) }, None).await;
+    assert_eq!(fixture.memory().await.approvals.len(), 1);
 }

@@ -1,6 +1,6 @@
 //! What is owed is paid once, in order, and never lost.
 
-use super::fixtures::{Fixture, at, id, incident_id, message, notice, quiet, whole};
+use super::fixtures::{Fixture, at, first, id, incident_id, message, notice, quiet, whole};
 use crate::model::alert::AlertType;
 use crate::model::memory::LedgerHead;
 use crate::model::notice::{Message, MessageState};
@@ -45,12 +45,12 @@ async fn folding_notes_what_is_told_and_survives_a_reopening() {
 
     let store = fixture.reopened().await;
     assert!(store.due_notices(at(9000)).await.unwrap().is_empty());
-    assert_eq!(store.messages(&MessageFilter::default()).await.unwrap(), [hook.clone()]);
+    assert_eq!(store.messages(&MessageFilter::default()).await.unwrap(), std::slice::from_ref(&hook));
     let told = store.told(&[incident_id()]).await.unwrap();
     assert_eq!(told, store.memory(&id("a")).await.unwrap().told);
     assert_eq!((told.len(), told[0].receiver.as_str(), told[0].event), (1, "hook", AlertType::DriftOpened));
-    assert_eq!(store.message(&hook.id[..8]).await.unwrap(), Found::One(hook.clone()));
-    assert_eq!(store.message(&hook.id[..7]).await.unwrap(), Found::None);
+    assert_eq!(store.message(&first(&hook.id, 8)).await.unwrap(), Found::One(hook.clone()));
+    assert_eq!(store.message(&first(&hook.id, 7)).await.unwrap(), Found::None);
     assert_eq!(store.message("%_______").await.unwrap(), Found::None);
     let other = MessageFilter { receiver: Some("mail".to_owned()), ..MessageFilter::default() };
     assert!(store.messages(&other).await.unwrap().is_empty());
