@@ -6,7 +6,16 @@
 //! Relative paths in a file are relative to the directory of that file. The defaults of `store` and `control` are not
 //! written in a file: without systemd's directories they are relative to the working directory.
 
+mod daemon_file;
+mod elements;
 mod error;
+mod hiding;
+mod inventory_file;
+mod listed;
+mod reader;
+mod source;
+mod spelling;
+mod tree;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -19,7 +28,9 @@ use crate::model::notice::Route;
 use crate::model::receiver::Receiver;
 use crate::secret::Environment;
 
-pub use error::{ConfigError, Mistake, Mistakes, Spot};
+use reader::Reader;
+
+pub use error::{ConfigError, Mistake, Mistakes, Place, Snippet, Spot};
 
 /// Everything that the files say, defaults applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,6 +83,45 @@ pub fn locate(flag: Option<&Path>, environment: &Environment) -> PathBuf {
 /// # Errors
 /// All the mistakes in them, in the order of files and lines.
 pub fn load(path: &Path, environment: &Environment) -> Result<Config, Mistakes> {
-    let _ = (path, environment);
-    Err(Mistakes::default())
+    let mut reader = Reader::new(environment);
+    let config = daemon_file::read(&mut reader, path).map(|file| {
+        let inventory_files = listed::files(&mut reader, file.inventory);
+        let targets = inventory_file::read(&mut reader, &inventory_files);
+        let store = file.store.unwrap_or_else(|| default_store(environment));
+        Config {
+            file: path.to_owned(),
+            inventory_files,
+            control: file.control.unwrap_or_else(|| default_control(environment, &store)),
+            store,
+            metrics_listen: file.metrics_listen.unwrap_or(elements::address::METRICS),
+            scan: file.scan,
+            confirm: file.confirm,
+            egress_allow: file.egress_allow,
+            receivers: file.receivers,
+            routes: file.routes,
+            targets,
+        }
+    });
+    reader.finish(config)
 }
+
+/// In systemd's directory of state, else in the working directory.
+fn default_store(environment: &Environment) -> PathBuf {
+    directory(environment, "STATE_DIRECTORY").unwrap_or_default().join("driftd.db")
+}
+
+/// In systemd's runtime directory, else beside the store.
+fn default_control(environment: &Environment, store: &Path) -> PathBuf {
+    let beside = || store.parent().map(Path::to_owned).unwrap_or_default();
+    directory(environment, "RUNTIME_DIRECTORY").unwrap_or_else(beside).join("driftd.sock")
+}
+
+/// systemd lists several with colons; ours is the first.
+fn directory(environment: &Environment, variable: &str) -> Option<PathBuf> {
+    let path = environment.path(variable)?;
+    let first = path.to_str().and_then(|path| path.split(':').next()).map(PathBuf::from);
+    Some(first.unwrap_or(path))
+}
+
+#[cfg(test)]
+mod tests;

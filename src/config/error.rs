@@ -1,17 +1,43 @@
-//! Mistakes in configuration, each with its place, a snippet and what would be right.
+//! Mistakes in configuration: what is wrong, where, and what would be right.
+//!
+//! Start, `config check` and reload say a mistake in these words. A value is never quoted, only shown in its snippet,
+//! where secrets are hidden; a key or a name is.
 
 use std::fmt;
+use std::io;
 use std::path::PathBuf;
 
-/// All the mistakes in a configuration.
-#[derive(Debug, Default)]
-pub struct Mistakes(Vec<Mistake>);
+use super::elements::secret::reason;
+pub use super::source::Snippet;
+use super::source::visible;
+use crate::secret::SecretError;
+
+/// More mistakes are counted and not listed: a generated file can be wrong a hundred thousand times.
+pub(super) const MOST_LISTED: usize = 200;
+
+/// All the mistakes in a configuration, in the order of files and lines.
+#[derive(Debug)]
+pub struct Mistakes {
+    /// The mistakes; at least one.
+    pub list: Vec<Mistake>,
+    /// How many there are besides.
+    pub more: usize,
+}
 
 impl std::error::Error for Mistakes {}
 
 impl fmt::Display for Mistakes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0.len())
+        for (index, mistake) in self.list.iter().enumerate() {
+            if index > 0 {
+                f.write_str("\n\n")?;
+            }
+            mistake.fmt(f)?;
+        }
+        match self.more {
+            0 => Ok(()),
+            more => write!(f, "\n\nand {more} more mistakes"),
+        }
     }
 }
 
@@ -20,20 +46,259 @@ impl fmt::Display for Mistakes {
 pub struct Mistake {
     /// What is wrong.
     pub error: ConfigError,
-    /// Where; a second place is the other half of a mistake that takes two.
-    pub spots: Vec<Spot>,
+    /// Where it is wrong.
+    pub spot: Spot,
+    /// The other half of a mistake that takes two places, and what it is.
+    pub other: Option<(Spot, &'static str)>,
 }
 
 /// A place in a file.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spot {
     /// The file.
     pub file: PathBuf,
-    /// Line and column, from 1; `None` when the mistake is the file itself.
-    pub at: Option<(u32, u32)>,
+    /// The place in it; `None` when the file as a whole is meant.
+    pub place: Option<Place>,
+}
+
+/// Line, column and how they look.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// From 1.
+    pub line: u32,
+    /// In characters, from 1.
+    pub column: u32,
+    /// The line.
+    pub snippet: Snippet,
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.spot, self.error)?;
+        let remedy = self.error.remedy();
+        match &self.spot.place {
+            Some(place) => place.draw(f, "", &remedy)?,
+            None if remedy.is_empty() => {}
+            None => write!(f, "; {remedy}")?,
+        }
+        match &self.other {
+            Some((spot, role)) => {
+                write!(f, "\n  {spot}: {role}")?;
+                spot.place.as_ref().map_or(Ok(()), |place| place.draw(f, "  ", ""))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Spot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&visible(&self.file.to_string_lossy()))?;
+        match &self.place {
+            Some(place) => write!(f, ":{}:{}", place.line, place.column),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Place {
+    fn draw(&self, f: &mut fmt::Formatter<'_>, margin: &str, label: &str) -> fmt::Result {
+        let Snippet { line, before, width } = &self.snippet;
+        let number = self.line.to_string();
+        let gutter = " ".repeat(number.len());
+        let marks = "^".repeat(*width);
+        let space = if label.is_empty() { "" } else { " " };
+        write!(f, "\n{margin} {gutter} |")?;
+        write!(f, "\n{margin} {number} | {line}")?;
+        write!(f, "\n{margin} {gutter} | {}{marks}{space}{label}", " ".repeat(*before))
+    }
 }
 
 /// What is wrong.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
+    /// No file, no permission, no directory.
+    #[error("the file cannot be read: {0}")]
+    Unreadable(#[source] io::Error),
+    /// A directory, a pipe or a device.
+    #[error("this is not a regular file")]
+    NotAFile,
+    /// Longer than any configuration.
+    #[error("the file is longer than {0} MiB")]
+    TooLong(u64),
+    /// Not UTF-8.
+    #[error("the file is not UTF-8 text")]
+    NotText,
+    /// The parser's words.
+    #[error("this is not YAML: {0}")]
+    NotYaml(String),
+    /// A second `---`.
+    #[error("the file holds more than one document")]
+    TwoDocuments,
+    /// A bomb, or near one.
+    #[error("the file nests too deeply, or its aliases and merge keys make too much of it")]
+    TooComplex,
+    /// A key that means nothing there.
+    #[error("unknown key `{}` in {inside}", visible(.key))]
+    UnknownKey {
+        /// As written.
+        key: String,
+        /// In what.
+        inside: &'static str,
+        /// What was meant, if it is near.
+        remedy: String,
+    },
+    /// A key that stands twice in a map.
+    #[error("the key `{}` stands twice in {inside}", visible(.key))]
+    DuplicateKey {
+        /// The key.
+        key: String,
+        /// In what.
+        inside: &'static str,
+    },
+    /// A key that must be there.
+    #[error("{inside} has no `{key}`")]
+    MissingKey {
+        /// The key.
+        key: &'static str,
+        /// In what.
+        inside: &'static str,
+        /// What it says.
+        says: &'static str,
+    },
+    /// A key with nothing after it.
+    #[error("`{0}` has no value")]
+    NoValue(&'static str),
+    /// A list where a map belongs, and the like.
+    #[error("{what} has to be {expected}, this is {found}")]
+    WrongKind {
+        /// Of what.
+        what: String,
+        /// What it has to be.
+        expected: String,
+        /// What it is.
+        found: &'static str,
+    },
+    /// Two keys of which one may stand.
+    #[error("`{0}` and `{1}` exclude each other")]
+    Excludes(&'static str, &'static str),
+    /// A key that says nothing without another.
+    #[error("`{key}` needs `{other}`")]
+    Needs {
+        /// The key.
+        key: &'static str,
+        /// The other.
+        other: &'static str,
+        /// Why.
+        why: &'static str,
+    },
+    /// A secret written out.
+    #[error("a secret is written out here")]
+    PlainSecret,
+    /// A map that is no reference.
+    #[error("this is no reference to a secret")]
+    SecretShape,
+    /// A receiver's secret without a value.
+    #[error("a secret has no value: {}", reason(.0))]
+    SecretUnavailable(SecretError),
+    /// A secret whose value is of no use.
+    #[error("the value of that secret is no {needed}")]
+    SecretUnfit {
+        /// What it had to be.
+        needed: &'static str,
+        /// How such a value looks.
+        remedy: &'static str,
+    },
+    /// Something that another version does.
+    #[error("{0} is not supported by this version")]
+    NotSupported(&'static str, &'static str),
+    /// A number or duration out of its range.
+    #[error("this is out of range")]
+    OutOfRange {
+        /// The smallest, as it is written.
+        least: String,
+        /// The largest, as it is written.
+        most: String,
+    },
+    /// Not one of the words.
+    #[error("this is no {what}")]
+    UnknownWord {
+        /// Of what.
+        what: &'static str,
+        /// What was meant, or all words.
+        remedy: String,
+    },
+    /// A value with a form of its own.
+    #[error("this is no {what}: {why}")]
+    Malformed {
+        /// What it had to be.
+        what: &'static str,
+        /// What is wrong with it.
+        why: String,
+        /// How it is written.
+        remedy: String,
+    },
+    /// A route to nobody.
+    #[error("there is no receiver `{}`", visible(.name))]
+    UnknownReceiver {
+        /// The name.
+        name: String,
+        /// What was meant, or all receivers.
+        remedy: String,
+    },
+    /// An id of two targets.
+    #[error("two targets have the id `{0}`")]
+    DuplicateTarget(String),
+    /// A name of two receivers.
+    #[error("two receivers have the name `{}`", visible(.0))]
+    DuplicateReceiver(String),
+    /// A header named twice.
+    #[error("the header `{0}` stands twice")]
+    DuplicateHeader(String),
+    /// A header that is not the inventory's to set.
+    #[error("the header `{name}` cannot be set")]
+    ForbiddenHeader {
+        /// The header.
+        name: String,
+        /// Whose it is.
+        why: &'static str,
+    },
+    /// Defaults in two files.
+    #[error("`defaults` stands in two inventory files")]
+    DefaultsTwice,
+}
+
+impl ConfigError {
+    /// What would be right, in a few words; empty when the mistake says it.
+    pub fn remedy(&self) -> String {
+        match self {
+            Self::UnknownKey { remedy, .. }
+            | Self::UnknownWord { remedy, .. }
+            | Self::Malformed { remedy, .. }
+            | Self::UnknownReceiver { remedy, .. } => visible(remedy),
+            Self::SecretUnfit { remedy, .. } => (*remedy).to_owned(),
+            Self::Unreadable(_) | Self::NotAFile | Self::NotText | Self::NotYaml(_) | Self::WrongKind { .. } => {
+                String::new()
+            }
+            Self::TooLong(_) => "split the inventory".to_owned(),
+            Self::TwoDocuments => "one file holds one document".to_owned(),
+            Self::TooComplex => "write it out".to_owned(),
+            Self::DuplicateKey { .. } => "keep one of them".to_owned(),
+            Self::MissingKey { key, says, .. } => format!("add `{key}`: {says}"),
+            Self::NoValue(_) => "give it a value, or leave the key out".to_owned(),
+            Self::Excludes(key, other) => format!("keep either `{key}` or `{other}`"),
+            Self::Needs { why, .. } | Self::NotSupported(_, why) | Self::ForbiddenHeader { why, .. } => {
+                (*why).to_owned()
+            }
+            Self::PlainSecret | Self::SecretShape => {
+                "refer to it: `{ env: NAME }`, `{ file: PATH }` or `{ credential: NAME }`".to_owned()
+            }
+            Self::SecretUnavailable(_) => "a receiver's secrets must be there at start".to_owned(),
+            Self::OutOfRange { least, most } => format!("from {least} to {most}"),
+            Self::DuplicateTarget(_) => "the id is the target: each has its own".to_owned(),
+            Self::DuplicateReceiver(_) => "routes could not tell them apart".to_owned(),
+            Self::DuplicateHeader(_) => "names of headers do not differ by case".to_owned(),
+            Self::DefaultsTwice => "keep them in one file".to_owned(),
+        }
+    }
 }

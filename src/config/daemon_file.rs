@@ -1,0 +1,101 @@
+//! What `driftd.yaml` says.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use ipnet::IpNet;
+
+use super::ScanSettings;
+use super::elements::inventory::{ENTRY, Listed};
+use super::elements::{
+    Element, Form, Shape, address, confirm, egress, inventory, receiver, route, scan, socket, store,
+};
+use super::error::ConfigError;
+use super::inventory_file;
+use super::reader::{At, Fields, Reader};
+use super::tree::{Node, Value};
+use crate::model::confirm::Confirm;
+use crate::model::notice::Route;
+use crate::model::receiver::Receiver;
+
+/// Nobody writes so much by hand.
+const MOST_MIB: u64 = 1;
+
+const RECEIVER: Shape = Shape::Map(receiver::KEYS);
+const ROUTE: Shape = Shape::Map(route::KEYS);
+
+pub(super) const KEYS: &[Element] = &[
+    Element::new("metrics_listen", Shape::Text(Form::Address), "where metrics and health are served"),
+    Element::new("store", Shape::Map(store::KEYS), "where everything is kept").also_called(&["database"]),
+    Element::new("inventory", Shape::List(&ENTRY), "the files that list targets").also_called(&["inventories"]),
+    Element::new("scan", Shape::Map(scan::KEYS), "how scans are run"),
+    Element::new("confirm", Shape::Map(confirm::KEYS), "how often and how long something must be seen"),
+    Element::new("egress", Shape::Map(egress::KEYS), "special ranges opened for every target"),
+    Element::new("receivers", Shape::List(&RECEIVER), "where messages go"),
+    Element::new("routes", Shape::List(&ROUTE), "which events go where"),
+    Element::new("control", Shape::Text(Form::Path), "the path of the control socket"),
+];
+
+/// The file, decoded; what it does not say is `None` or empty.
+#[derive(Debug)]
+pub(super) struct DaemonFile {
+    pub(super) metrics_listen: Option<SocketAddr>,
+    pub(super) store: Option<PathBuf>,
+    pub(super) control: Option<PathBuf>,
+    pub(super) inventory: Vec<Listed>,
+    pub(super) scan: ScanSettings,
+    pub(super) confirm: Confirm,
+    pub(super) egress_allow: Vec<IpNet>,
+    pub(super) receivers: Vec<Receiver>,
+    pub(super) routes: Vec<Route>,
+}
+
+pub(super) fn read(reader: &mut Reader<'_>, path: &std::path::Path) -> Option<DaemonFile> {
+    let node = reader.open(path, MOST_MIB)?;
+    decode(reader, &node)
+}
+
+fn decode(reader: &mut Reader<'_>, node: &Node) -> Option<DaemonFile> {
+    // A file of comments alone says nothing, which is allowed.
+    if !matches!(node.value, Value::Null) && !reader.is_of(node, &Shape::Map(KEYS), "the file") {
+        return None;
+    }
+    let elsewhere = (inventory_file::KEYS, "it belongs in a file that `inventory` lists");
+    let fields = Fields::beside(reader, node, "driftd.yaml", KEYS, elsewhere);
+    let names = fields.node("receivers").map(|node| names(reader, node)).unwrap_or_default();
+    let receivers = |reader: &mut Reader<'_>, node| Some(reader.items(node, &RECEIVER, "a receiver", receiver::decode));
+    let routes = |reader: &mut Reader<'_>, node| {
+        Some(reader.items(node, &ROUTE, "a route", |reader, node| route::decode(reader, node, &names)))
+    };
+    Some(DaemonFile {
+        metrics_listen: fields.read(reader, "metrics_listen", address::decode),
+        store: fields.read(reader, "store", store::decode),
+        control: fields.read(reader, "control", socket::decode),
+        inventory: fields.read(reader, "inventory", inventory::decode).unwrap_or_default(),
+        scan: fields.read(reader, "scan", scan::decode).unwrap_or_default(),
+        confirm: fields.read(reader, "confirm", confirm::decode).unwrap_or_default(),
+        egress_allow: fields.read(reader, "egress", egress::decode).unwrap_or_default(),
+        receivers: fields.read(reader, "receivers", receivers).unwrap_or_default(),
+        routes: fields.read(reader, "routes", routes).unwrap_or_default(),
+    })
+}
+
+/// The names of all receivers, also of those that are wrong otherwise: a route to one of these is no further mistake.
+fn names(reader: &mut Reader<'_>, node: &Node) -> Vec<String> {
+    let Value::List(items) = &node.value else { return Vec::new() };
+    let mut first: BTreeMap<String, At> = BTreeMap::new();
+    let mut names = Vec::new();
+    for item in items {
+        let Value::Map(entries) = &item.value else { continue };
+        let Some(entry) = entries.iter().find(|entry| entry.key == "name") else { continue };
+        let (name, at) = (reader.text(&entry.value), reader.at(entry.value.span));
+        if let Some(other) = first.get(&name) {
+            reader.mistake_at(at, ConfigError::DuplicateReceiver(name), Some((*other, "the first stands here")));
+        } else {
+            first.insert(name.clone(), at);
+            names.push(name);
+        }
+    }
+    names
+}

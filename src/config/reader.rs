@@ -1,0 +1,309 @@
+//! The hand that decoding goes through: the files read so far, the mistakes found so far, and the environment.
+//!
+//! A decoder takes a node and gives its value, or `None` when it has reported why not. `None` never stops another
+//! decoder: a mistake anywhere refuses the whole at the end, and until then everything is looked at.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use super::elements::{Element, Shape};
+use super::error::{ConfigError, MOST_LISTED, Mistake, Mistakes, Place, Spot};
+use super::hiding::{hide_in_text, hide_in_tree};
+use super::source::{Source, Span};
+use super::spelling;
+use super::tree::{self, Entry, Node, Value};
+use crate::secret::Environment;
+
+/// The most characters of an unknown key that are quoted.
+const LONGEST_KEY: usize = 60;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Reader<'e> {
+    pub(super) environment: &'e Environment,
+    sources: Vec<Source>,
+    found: Vec<Found>,
+    more: usize,
+}
+
+/// A place in one of the files read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct At {
+    file: usize,
+    span: Option<Span>,
+}
+
+#[derive(Debug)]
+struct Found {
+    at: At,
+    error: ConfigError,
+    other: Option<(At, &'static str)>,
+}
+
+impl<'e> Reader<'e> {
+    pub(super) const fn new(environment: &'e Environment) -> Self {
+        Self { environment, sources: Vec::new(), found: Vec::new(), more: 0 }
+    }
+
+    /// Reads a file of at most so many MiB; what is decoded next is in it.
+    pub(super) fn open(&mut self, path: &Path, most_mib: u64) -> Option<Node> {
+        match read_text(path, most_mib) {
+            Ok(text) => self.take(path, text),
+            Err(error) => {
+                self.sources.push(Source::new(path.to_owned(), String::new()));
+                self.mistake_at(At { file: self.current(), span: None }, error, None);
+                None
+            }
+        }
+    }
+
+    /// Takes a text for the content of a file.
+    pub(super) fn take(&mut self, path: &Path, text: String) -> Option<Node> {
+        let mut source = Source::new(path.to_owned(), text);
+        let read = tree::parse(&source);
+        match &read {
+            Ok(node) => hide_in_tree(&mut source, node),
+            Err((span, _)) => hide_in_text(&mut source, *span),
+        }
+        self.sources.push(source);
+        read.map_err(|(span, error)| self.mistake(span, error)).ok()
+    }
+
+    /// A mistake in the current file.
+    pub(super) fn mistake(&mut self, span: Span, error: ConfigError) {
+        self.mistake_at(self.at(span), error, None);
+    }
+
+    /// A mistake anywhere, perhaps with its other half.
+    pub(super) fn mistake_at(&mut self, at: At, error: ConfigError, other: Option<(At, &'static str)>) {
+        if self.found.len() < MOST_LISTED {
+            self.found.push(Found { at, error, other });
+        } else {
+            self.more = self.more.saturating_add(1);
+        }
+    }
+
+    /// A stretch of the current file, to be remembered when another is current.
+    pub(super) fn at(&self, span: Span) -> At {
+        At { file: self.current(), span: Some(span) }
+    }
+
+    /// Keeps a value of the current file out of every snippet.
+    pub(super) fn hide(&mut self, node: &Node) {
+        let current = self.current();
+        if let Some(source) = self.sources.get_mut(current) {
+            source.hide(node.defined);
+        }
+    }
+
+    /// A path as written in the current file: relative to its directory.
+    pub(super) fn path(&self, written: &str) -> PathBuf {
+        let directory = self.sources.last().and_then(|source| source.path.parent());
+        directory.map_or_else(|| PathBuf::from(written), |directory| directory.join(written))
+    }
+
+    /// A scalar's text, numbers as they are written; empty for what is no scalar.
+    pub(super) fn text(&self, node: &Node) -> String {
+        match &node.value {
+            Value::Text(text) => text.clone(),
+            Value::Number | Value::Flag(_) => {
+                self.sources.last().map_or_else(String::new, |source| source.written(node.defined).trim().to_owned())
+            }
+            Value::Null | Value::List(_) | Value::Map(_) => String::new(),
+        }
+    }
+
+    /// Whether a value is of the outer kind that its shape asks for; reports it when not.
+    pub(super) fn is_of(&mut self, node: &Node, shape: &Shape, what: &str) -> bool {
+        if shape.admits(&node.value) {
+            return true;
+        }
+        let (what, expected) = (what.to_owned(), shape.words());
+        self.mistake(node.span, ConfigError::WrongKind { what, expected, found: node.value.kind() });
+        false
+    }
+
+    /// The items of a list that can be decoded; a value that stands alone is a list of one.
+    pub(super) fn items<'n, T>(
+        &mut self,
+        node: &'n Node,
+        shape: &Shape,
+        what: &str,
+        mut decode: impl FnMut(&mut Self, &'n Node) -> Option<T>,
+    ) -> Vec<T> {
+        let items = match &node.value {
+            Value::List(items) => items.as_slice(),
+            Value::Null | Value::Flag(_) | Value::Number | Value::Text(_) | Value::Map(_) => std::slice::from_ref(node),
+        };
+        let mut decoded = Vec::new();
+        for item in items {
+            if self.is_of(item, shape, what) {
+                decoded.extend(decode(self, item));
+            }
+        }
+        decoded
+    }
+
+    /// Everything that was found, or `value` when nothing was.
+    pub(super) fn finish<T>(self, value: Option<T>) -> Result<T, Mistakes> {
+        let Self { sources, mut found, more, .. } = self;
+        match value {
+            Some(value) if found.is_empty() => Ok(value),
+            _ => {
+                found.sort_by_key(|found| found.at);
+                let spot = |at: At| spot(&sources, at);
+                let list = found.into_iter().map(|Found { at, error, other }| Mistake {
+                    error,
+                    spot: spot(at),
+                    other: other.map(|(at, role)| (spot(at), role)),
+                });
+                Err(Mistakes { list: list.collect(), more })
+            }
+        }
+    }
+
+    const fn current(&self) -> usize {
+        self.sources.len().saturating_sub(1)
+    }
+}
+
+fn spot(sources: &[Source], at: At) -> Spot {
+    let Some(source) = sources.get(at.file) else { return Spot { file: PathBuf::new(), place: None } };
+    let place = at.span.map(|span| {
+        let (line, column) = source.position(span);
+        Place { line, column, snippet: source.snippet(span) }
+    });
+    Spot { file: source.path.clone(), place }
+}
+
+fn read_text(path: &Path, most_mib: u64) -> Result<String, ConfigError> {
+    // Looked at before it is opened: opening a pipe waits for its writer.
+    if !fs::metadata(path).map_err(ConfigError::Unreadable)?.is_file() {
+        return Err(ConfigError::NotAFile);
+    }
+    let most = most_mib.saturating_mul(1 << 20);
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(ConfigError::Unreadable)?;
+    file.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(ConfigError::Unreadable)?;
+    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > most {
+        return Err(ConfigError::TooLong(most_mib));
+    }
+    String::from_utf8(bytes).map_err(|_| ConfigError::NotText)
+}
+
+/// The known keys of a map, each once, each of the right outer kind; everything else has been reported.
+#[derive(Debug)]
+pub(super) struct Fields<'n> {
+    pub(super) span: Span,
+    known: Vec<(&'static str, &'n Entry)>,
+    /// Also those whose value was refused.
+    written: Vec<&'static str>,
+}
+
+impl<'n> Fields<'n> {
+    /// Reads a map of these elements. `inside` is what it is, in words.
+    pub(super) fn of(
+        reader: &mut Reader<'_>,
+        node: &'n Node,
+        inside: &'static str,
+        elements: &'static [Element],
+    ) -> Self {
+        Self::beside(reader, node, inside, elements, (&[], ""))
+    }
+
+    /// The same, where people also write keys of another place: those elements, and where they belong.
+    pub(super) fn beside(
+        reader: &mut Reader<'_>,
+        node: &'n Node,
+        inside: &'static str,
+        elements: &'static [Element],
+        elsewhere: (&'static [Element], &'static str),
+    ) -> Self {
+        let entries = match &node.value {
+            Value::Map(entries) => entries.as_slice(),
+            Value::Null | Value::Flag(_) | Value::Number | Value::Text(_) | Value::List(_) => &[],
+        };
+        let mut fields = Self { span: node.span, known: Vec::new(), written: Vec::new() };
+        for entry in entries {
+            match elements.iter().find(|element| element.key == entry.key) {
+                Some(element) => fields.add(reader, entry, element, inside),
+                None => unknown(reader, entry, inside, elements, elsewhere),
+            }
+        }
+        for element in elements.iter().filter(|element| element.required) {
+            if !fields.written.contains(&element.key) {
+                let Element { key, says, .. } = *element;
+                reader.mistake(node.span, ConfigError::MissingKey { key, inside, says });
+            }
+        }
+        fields
+    }
+
+    fn add(&mut self, reader: &mut Reader<'_>, entry: &'n Entry, element: &'static Element, inside: &'static str) {
+        let key = element.key;
+        if self.written.contains(&key) {
+            let first = self.known.iter().find(|(known, _)| *known == key).map(|(_, first)| reader.at(first.span));
+            let error = ConfigError::DuplicateKey { key: key.to_owned(), inside };
+            reader.mistake_at(reader.at(entry.span), error, first.map(|first| (first, "it stands here first")));
+            return;
+        }
+        self.written.push(key);
+        if matches!(entry.value.value, Value::Null) && !element.shape.admits(&Value::Null) {
+            reader.mistake(entry.span, ConfigError::NoValue(key));
+        } else if reader.is_of(&entry.value, &element.shape, &format!("`{key}`")) {
+            self.known.push((key, entry));
+        }
+    }
+
+    /// Whether the key is written, rightly or not.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.written.contains(&key)
+    }
+
+    pub(super) fn node(&self, key: &str) -> Option<&'n Node> {
+        self.entry(key).map(|entry| &entry.value)
+    }
+
+    /// Where the key stands, else where the map does.
+    pub(super) fn key_span(&self, key: &str) -> Span {
+        self.entry(key).map_or(self.span, |entry| entry.span)
+    }
+
+    /// Decodes the value of a key, if it is there.
+    pub(super) fn read<T>(
+        &self,
+        reader: &mut Reader<'_>,
+        key: &str,
+        decode: impl FnOnce(&mut Reader<'_>, &'n Node) -> Option<T>,
+    ) -> Option<T> {
+        self.node(key).and_then(|node| decode(reader, node))
+    }
+
+    fn entry(&self, key: &str) -> Option<&'n Entry> {
+        self.known.iter().find(|(known, _)| *known == key).map(|(_, entry)| *entry)
+    }
+}
+
+fn unknown(
+    reader: &mut Reader<'_>,
+    entry: &Entry,
+    inside: &'static str,
+    elements: &'static [Element],
+    (others, belongs): (&'static [Element], &'static str),
+) {
+    let keys: Vec<&str> = elements.iter().map(|element| element.key).collect();
+    let called = elements.iter().find(|element| element.also_called.contains(&entry.key.as_str()));
+    let remedy = if let Some(element) = called {
+        format!("it is called `{}`", element.key)
+    } else if others.iter().any(|element| element.key == entry.key) {
+        belongs.to_owned()
+    } else {
+        spelling::advice(&entry.key, &keys, "known here")
+    };
+    let mut key: String = entry.key.chars().take(LONGEST_KEY).collect();
+    if key.len() < entry.key.len() {
+        key.push('…');
+    }
+    reader.mistake(entry.span, ConfigError::UnknownKey { key, inside, remedy });
+}

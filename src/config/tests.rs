@@ -1,0 +1,297 @@
+use std::fs;
+use std::time::Duration;
+
+use super::*;
+use crate::model::inventory::{Auth, Cadence};
+use crate::model::receiver::Channel;
+use crate::model::secret::SecretRef;
+use crate::model::target::BaselineMode;
+
+/// Variables that the files of these tests refer to.
+const VARIABLES: [(&str, &str); 4] = [
+    ("HOOK_URL", "https://hooks.example.com/T0/s3cr3t"),
+    ("HOOK_SECRET", "whsec_c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0"),
+    ("SMTP_PASSWORD", "correct horse"),
+    ("PLAIN", "hunter2-value"),
+];
+
+/// Whatever is wrong, none of these is ever shown.
+const SECRETS: [&str; 3] = ["hunter2", "correct horse", "s3cr3t"];
+
+fn configs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/configs")
+}
+
+fn environment() -> Environment {
+    Environment::from_map(VARIABLES)
+}
+
+/// The files of a directory whose names start so, by name.
+fn files(start: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(configs()).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<_> =
+        entries.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with(start)).collect();
+    files.sort();
+    files
+}
+
+/// Loads a `driftd.yaml`, or an inventory when its name says so.
+fn load_either(file: &Path, name: &str) -> Result<Config, Mistakes> {
+    if !name.starts_with("bad-inventory-") {
+        return load(file, &environment());
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let main = directory.path().join("driftd.yaml");
+    fs::write(&main, format!("inventory: [ \"{}\" ]", file.display())).unwrap();
+    load(&main, &environment())
+}
+
+/// Writes files into a new directory and loads the first.
+fn load_files(files: &[(&str, &str)]) -> (tempfile::TempDir, Result<Config, Mistakes>) {
+    let directory = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        let path = directory.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let loaded = load(&directory.path().join(files[0].0), &environment());
+    (directory, loaded)
+}
+
+/// The message about such files, with their directory taken out.
+fn refused(files: &[(&str, &str)]) -> String {
+    let (directory, loaded) = load_files(files);
+    let message = loaded.unwrap_err().to_string();
+    message.replace(&format!("{}/", directory.path().display()), "")
+}
+
+#[test]
+fn every_good_file_is_taken() {
+    let files = files("good-");
+    assert!(files.len() >= 4, "{files:?}");
+    for file in files {
+        if let Err(mistakes) = load(&file, &environment()) {
+            panic!("{}:\n{mistakes}", file.display());
+        }
+    }
+}
+
+#[test]
+fn every_bad_file_says_its_mistakes() {
+    let files = files("bad-");
+    assert!(files.len() >= 25, "{}", files.len());
+    for file in files {
+        let name = file.file_stem().unwrap().to_str().unwrap().to_owned();
+        let message = load_either(&file, &name).expect_err(&name).to_string();
+        for secret in SECRETS {
+            assert!(!message.contains(secret), "{} shows a secret:\n{message}", file.display());
+        }
+        let message = message.replace(&format!("{}/", configs().display()), "");
+        insta::assert_snapshot!(name, message);
+    }
+}
+
+#[test]
+fn as_shipped_it_starts_anywhere() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/driftd.yaml");
+    let config = load(&file, &Environment::from_map([("", ""); 0])).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    assert_eq!(config.targets, []);
+    assert_eq!(config.routes, []);
+    assert_eq!(config.receivers.len(), 1);
+    assert_eq!(config.receivers[0].channel, Channel::Console);
+    assert_eq!(config.store, Path::new("driftd.db"));
+    assert_eq!(config.control, Path::new("driftd.sock"));
+    assert_eq!(config.metrics_listen.to_string(), "127.0.0.1:7439");
+}
+
+/// Takes the `#` away from the examples: it has no space after it, or the spaces of a nested line.
+fn uncommented(text: &str) -> String {
+    let line = |line: &str| match line.strip_prefix('#') {
+        Some(rest) if !rest.is_empty() && (!rest.starts_with(' ') || rest.starts_with("  ")) => {
+            format!("{rest}\n")
+        }
+        _ => format!("{line}\n"),
+    };
+    text.lines().filter(|line| *line != "targets: []").map(line).collect()
+}
+
+#[test]
+fn the_examples_that_are_shipped_are_right_and_complete() {
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("config");
+    let [main, inventory] = ["driftd.yaml", "inventory.yaml"].map(|name| {
+        uncommented(&fs::read_to_string(shipped.join(name)).unwrap())
+    });
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("driftd.yaml"), &main).unwrap();
+    fs::write(directory.path().join("inventory.yaml"), &inventory).unwrap();
+    fs::write(directory.path().join("example-ca.pem"), "-----BEGIN CERTIFICATE-----\n").unwrap();
+    fs::write(directory.path().join("smtp"), "correct horse\n").unwrap();
+    let credentials = directory.path().to_str().unwrap();
+    let environment = Environment::from_map(VARIABLES.into_iter().chain([("CREDENTIALS_DIRECTORY", credentials)]));
+    let config = load(&directory.path().join("driftd.yaml"), &environment).unwrap_or_else(|mistakes| {
+        panic!("{mistakes}");
+    });
+    assert_eq!((config.receivers.len(), config.routes.len(), config.targets.len()), (3, 3, 3));
+    // No key is without an example.
+    for (text, keys) in [
+        (&main, daemon_file::KEYS),
+        (&main, elements::receiver::KEYS),
+        (&main, elements::email::KEYS),
+        (&main, elements::smtp::KEYS),
+        (&main, elements::webhook::KEYS),
+        (&main, elements::route::KEYS),
+        (&main, elements::scan::KEYS),
+        (&inventory, inventory_file::KEYS),
+        (&inventory, elements::target::KEYS),
+        (&inventory, elements::defaults::KEYS),
+        (&inventory, elements::cadence::KEYS),
+    ] {
+        for element in keys {
+            assert!(text.contains(&format!("{}:", element.key)), "`{}` has no example", element.key);
+        }
+    }
+}
+
+#[test]
+fn everything_that_can_be_said_arrives() {
+    let config = load(&configs().join("good-everything.yml"), &environment()).unwrap_or_else(|mistakes| {
+        panic!("{mistakes}");
+    });
+    assert_eq!(config.store, configs().join("data/driftd.db"));
+    assert_eq!(config.control, Path::new("/run/driftd/driftd.sock"));
+    assert_eq!(config.inventory_files.len(), 2);
+    assert_eq!(config.scan, ScanSettings { concurrency: 8, per_host: 1, contact: Some("mailto:ops@example.com".into()) });
+    assert_eq!(config.confirm.surface.after, Duration::from_secs(60));
+    assert_eq!(config.egress_allow, ["10.0.0.0/8".parse().unwrap()]);
+    let names: Vec<_> = config.receivers.iter().map(|receiver| receiver.name.as_str()).collect();
+    assert_eq!(names, ["terminal", "ops-mail", "hook"]);
+    let ids: Vec<_> = config.targets.iter().map(|target| target.id.as_str()).collect();
+    assert_eq!(ids, ["tickets", "wiki", "from-team-a"]);
+    let [tickets, wiki, team] = config.targets.as_slice() else { panic!("{ids:?}") };
+    assert_eq!(tickets.auth, Some(Auth::Bearer(SecretRef::File(configs().join("token")))));
+    assert_eq!(tickets.cadence, Cadence::Every(Duration::from_secs(300)));
+    assert_eq!(wiki.baseline, BaselineMode::Approve);
+    assert!(matches!(&wiki.cadence, Cadence::Cron { timezone, .. } if timezone == "Europe/Madrid"));
+    // Defaults reach targets of other files.
+    assert_eq!(team.cadence, Cadence::Every(Duration::from_secs(3_600)));
+    assert_eq!(team.timeout, Duration::from_secs(5));
+}
+
+#[test]
+fn defaults_of_the_store_and_the_socket_follow_systemds_directories() {
+    let (_directory, loaded) = load_files(&[("driftd.yaml", "")]);
+    assert_eq!(loaded.unwrap().store, Path::new("driftd.db"));
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("driftd.yaml");
+    fs::write(&file, "").unwrap();
+    let state = Environment::from_map([("STATE_DIRECTORY", "/var/lib/driftd:/var/lib/other")]);
+    let config = load(&file, &state).unwrap();
+    assert_eq!(config.store, Path::new("/var/lib/driftd/driftd.db"));
+    assert_eq!(config.control, Path::new("/var/lib/driftd/driftd.sock"));
+    let runtime = Environment::from_map([("RUNTIME_DIRECTORY", "/run/driftd")]);
+    assert_eq!(load(&file, &runtime).unwrap().control, Path::new("/run/driftd/driftd.sock"));
+}
+
+#[test]
+fn the_file_is_found_by_flag_then_by_variable_then_in_etc() {
+    let environment = Environment::from_map([("DRIFTD_CONFIG", "/srv/driftd.yaml")]);
+    assert_eq!(locate(Some(Path::new("x.yaml")), &environment), Path::new("x.yaml"));
+    assert_eq!(locate(None, &environment), Path::new("/srv/driftd.yaml"));
+    let located = locate(None, &Environment::from_map([("DRIFTD_CONFIG", "")]));
+    let here = Path::new("./config/driftd.yaml");
+    assert_eq!(located, if here.exists() { here } else { Path::new("/etc/driftd/driftd.yaml") });
+}
+
+#[test]
+fn an_id_in_two_files_names_both_places() {
+    let target = "targets:\n- { id: a, kind: mcp, url: \"https://a.example\" }\n";
+    insta::assert_snapshot!(refused(&[
+        ("driftd.yaml", "inventory: [ one.yaml, \"d/*.yaml\" ]\n"),
+        ("one.yaml", target),
+        ("d/two.yaml", target),
+    ]), @"");
+}
+
+#[test]
+fn defaults_in_two_files_name_both_places() {
+    insta::assert_snapshot!(refused(&[
+        ("driftd.yaml", "inventory: [ one.yaml, two.yaml ]\n"),
+        ("one.yaml", "defaults: { every: 5m }\n"),
+        ("two.yaml", "targets: []\ndefaults: { every: 6m }\n"),
+    ]), @"");
+}
+
+#[test]
+fn a_file_that_is_listed_twice_is_read_once() {
+    let (_directory, loaded) = load_files(&[
+        ("driftd.yaml", "inventory: [ b.yaml, \"*.yaml\", ./b.yaml, \"none/*.yaml\" ]\n"),
+        ("b.yaml", "targets:\n- { id: b, kind: mcp, url: \"https://b.example\" }\n"),
+    ]);
+    // `*.yaml` matches driftd.yaml too, which is no inventory.
+    let message = loaded.unwrap_err().to_string();
+    assert!(message.contains("unknown key `inventory`") && !message.contains("two targets"), "{message}");
+}
+
+#[test]
+fn an_inventory_that_is_not_there_is_a_mistake_of_the_file_that_lists_it() {
+    let message = refused(&[("driftd.yaml", "inventory:\n- gone.yaml\n")]);
+    assert!(message.starts_with("driftd.yaml:2:3: this is no inventory that can be read: "), "{message}");
+}
+
+#[test]
+fn an_inventory_that_was_cut_off_does_not_look_empty() {
+    insta::assert_snapshot!(refused(&[("driftd.yaml", "inventory: [ a.yaml ]\n"), ("a.yaml", "")]), @"");
+}
+
+#[test]
+fn a_file_that_cannot_be_read_says_why() {
+    let message = load(Path::new("/nonexistent/driftd.yaml"), &environment()).unwrap_err().to_string();
+    assert!(message.starts_with("/nonexistent/driftd.yaml: the file cannot be read: "), "{message}");
+    let directory = tempfile::tempdir().unwrap();
+    let message = load(directory.path(), &environment()).unwrap_err().to_string();
+    assert!(message.ends_with(": this is not a regular file"), "{message}");
+    let file = directory.path().join("f.yaml");
+    fs::write(&file, b"a: \xff").unwrap();
+    assert!(load(&file, &environment()).unwrap_err().to_string().ends_with(": the file is not UTF-8 text"));
+    fs::write(&file, " ".repeat((1 << 20) + 1)).unwrap();
+    assert!(load(&file, &environment()).unwrap_err().to_string().contains(": the file is longer than 1 MiB"));
+}
+
+#[test]
+fn mistakes_of_a_generated_file_are_counted_beyond_two_hundred() {
+    let targets: String = (0..1_000).map(|n| format!("- {{ id: t{n}, kind: mcp }}\n")).collect();
+    let (_directory, loaded) = load_files(&[
+        ("driftd.yaml", "inventory: [ i.yaml ]\n"),
+        ("i.yaml", &format!("targets:\n{targets}")),
+    ]);
+    let mistakes = loaded.unwrap_err();
+    assert_eq!((mistakes.list.len(), mistakes.more), (200, 800));
+    assert!(mistakes.to_string().ends_with("and 800 more mistakes"));
+}
+
+#[test]
+fn a_secret_in_any_place_of_a_wrong_file_is_not_shown() {
+    let secret = "hunter2-value";
+    for text in [
+        format!("receivers: [ {{ name: a, webhook: {{ url: \"https://h.example/{secret}\", secrte: x }} }} ]"),
+        format!("receivers: [ {{ name: a, webhook: {{ url: \"{secret}\" }} }} ]"),
+        format!("receivers: {{ password: {secret}, more: [ ] }}"),
+        format!("receivers:\n- name: a\n  email: {{ smtp: {{ password: {secret}, port: x }} }}"),
+        format!("password: \"{secret}"),
+        format!("a: [1\nsecret: {secret}\nb: : c"),
+        "receivers: [ { name: a, webhook: { url: { env: PLAIN }, secret: { env: PLAIN } } } ]".to_owned(),
+    ] {
+        let message = refused(&[("driftd.yaml", &text)]);
+        assert!(!message.contains(secret), "{text}\n{message}");
+    }
+    for text in [
+        format!("targets: [ {{ id: a, kind: mcp, url: \"https://u:{secret}@h.example\", x: 1 }} ]"),
+        format!("targets: [ {{ id: a, kind: mcp, url: \"https://h.example\", auth: {{ bearer: {secret} }}, x: 1 }} ]"),
+        format!("targets: {{ id: a, auth: {{ bearer: {secret} }} }}"),
+        format!("targets: [ {{ id: a, headers: {{ X-Api-Key: {secret}, Host: h }} }} ]"),
+        format!("x: &t {secret}\ntargets: [ {{ id: a, auth: {{ bearer: *t }} }} ]"),
+    ] {
+        let message = refused(&[("driftd.yaml", "inventory: [ i.yaml ]"), ("i.yaml", &text)]);
+        assert!(!message.contains(secret), "{text}\n{message}");
+    }
+}
