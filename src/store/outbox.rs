@@ -22,10 +22,13 @@ pub(super) const DUE_NOTICES: &str = "SELECT notice.* FROM \
      (SELECT DISTINCT receiver, incident FROM notice WHERE message IS NULL AND dropped = 0 AND due_at <= ?) AS due \
      JOIN notice ON notice.receiver = due.receiver AND notice.incident = due.incident \
      WHERE notice.message IS NULL AND notice.dropped = 0 ORDER BY notice.at, notice.revision, notice.rowid";
-pub(super) const DUE_MESSAGES: &str = "SELECT * FROM message AS mine WHERE state = 'pending' AND next_at <= ? \
-     AND NOT EXISTS (SELECT 1 FROM message AS earlier WHERE earlier.state = 'pending' \
-     AND earlier.receiver = mine.receiver AND earlier.incident = mine.incident AND earlier.seq < mine.seq) \
-     ORDER BY next_at, seq LIMIT ?";
+/// Of each receiver the one message that is due longest: a backlog of one neither crowds out another nor fills memory.
+pub(super) const DUE_MESSAGES: &str = "SELECT message.* FROM ( \
+     SELECT seq, row_number() OVER (PARTITION BY receiver ORDER BY next_at, seq) AS place FROM message AS mine \
+     WHERE state = 'pending' AND next_at <= ? AND NOT EXISTS (SELECT 1 FROM message AS earlier \
+     WHERE earlier.state = 'pending' AND earlier.receiver = mine.receiver AND earlier.incident = mine.incident \
+     AND earlier.seq < mine.seq)) AS due CROSS JOIN message ON message.seq = due.seq WHERE due.place = 1 \
+     ORDER BY message.next_at, message.seq LIMIT ?";
 pub(super) const NEXT_NOTICE: &str = "SELECT min(due_at) AS due FROM notice WHERE message IS NULL AND dropped = 0";
 pub(super) const NEXT_MESSAGE: &str = "SELECT next_at AS due FROM message AS mine WHERE state = 'pending' \
      AND NOT EXISTS (SELECT 1 FROM message AS earlier WHERE earlier.state = 'pending' \
