@@ -174,6 +174,10 @@ impl Reader {
                 None => {
                     if let Some(event) = parser.finish() {
                         self.document(visit, &event).await;
+                        // What was left over at the end and is no JSON was cut, and is as lost as the rest.
+                        if self.nothing == Nothing::NotJson {
+                            self.nothing = Nothing::Cut;
+                        }
                     }
                 }
             },

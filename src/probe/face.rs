@@ -105,6 +105,7 @@ async fn see(mut conversation: Conversation<'_>, ask: &Ask<'_>, first: First) ->
 /// Reads what the opened conversation offers, and ends its session.
 async fn listen(mut conversation: Conversation<'_>, ask: &Ask<'_>, ready: Ready) -> FaceReport {
     let mut report = FaceReport::ready(conversation.face(), &ready);
+    report.session(conversation.session());
     for facet in LISTS {
         if let End::Failed(trouble) = &report.end {
             let reason = trouble.reason();
@@ -350,16 +351,23 @@ impl FaceReport {
         }
     }
 
-    /// What two session ids say; the ids themselves are never told.
-    fn sessions(&mut self, first: Option<&HeaderValue>, second: Option<&HeaderValue>) {
-        let is_visible = |id: &HeaderValue| id.as_bytes().iter().all(u8::is_ascii_graphic);
-        let evidence = match (first, second) {
-            (Some(first), Some(second)) if first == second => "two sessions have one id".to_owned(),
-            (Some(first), _) if !is_visible(first) => "a session id is not visible ASCII".to_owned(),
-            (Some(first), _) if first.len() < SHORT_SESSION => format!("a session id has {} bytes", first.len()),
-            (_, _) => return,
+    /// What a session id says of itself; the id is never told.
+    fn session(&mut self, id: Option<&HeaderValue>) {
+        let Some(id) = id else {
+            return;
         };
-        self.remark("mcp.session-id-weak", evidence);
+        if !id.as_bytes().iter().all(u8::is_ascii_graphic) {
+            self.remark("mcp.session-id-weak", "a session id is not visible ASCII".to_owned());
+        } else if id.len() < SHORT_SESSION {
+            self.remark("mcp.session-id-weak", format!("a session id has {} bytes", id.len()));
+        }
+    }
+
+    /// Two sessions of one server want two ids.
+    fn sessions(&mut self, first: Option<&HeaderValue>, second: Option<&HeaderValue>) {
+        if first.is_some() && first == second {
+            self.remark("mcp.session-id-weak", "two sessions have one id".to_owned());
+        }
     }
 
     /// A refusal on the way ends the scan, whatever else was met.

@@ -1,1 +1,162 @@
+//! Conversations with a scripted peer over real sockets.
 
+mod caps;
+mod faces;
+mod framing;
+mod lists;
+mod opening;
+mod peer;
+mod redirects;
+mod refusals;
+mod sessions;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use url::Url;
+
+use super::{Ask, Credential, SecondRead, probe};
+use crate::model::facet::{Facet, FacetName, UnseenKind};
+use crate::model::inventory::{Cadence, Target};
+use crate::model::json::Json;
+use crate::model::observation::{Observation, RawFacet, RawRead};
+use crate::model::target::{BaselineMode, Kind};
+use crate::net::{Door, DoorSettings, NoSecrets, Roots, SystemResolver};
+
+/// What a test asks with; [`Scan::run`] asks.
+struct Scan<'a> {
+    target: Target,
+    headers: Vec<(http::HeaderName, http::HeaderValue)>,
+    credential: Option<Credential>,
+    date: Option<&'a str>,
+    second_read: SecondRead,
+    probe_only: bool,
+    scrub: &'a dyn crate::net::Scrub,
+}
+
+fn scan(url: &Url) -> Scan<'static> {
+    Scan {
+        target: Target {
+            id: "peer".parse().unwrap(),
+            kind: Kind::Mcp,
+            url: url.clone(),
+            cadence: Cadence::Every(Duration::from_mins(15)),
+            timeout: Duration::from_secs(10),
+            scan_timeout: Duration::from_secs(30),
+            auth: None,
+            labels: BTreeMap::new(),
+            headers: Vec::new(),
+            paused: false,
+            anonymous: true,
+            end_session: true,
+            baseline: BaselineMode::FirstSeen,
+            egress_allow: Vec::new(),
+        },
+        headers: Vec::new(),
+        credential: None,
+        date: None,
+        second_read: SecondRead::Same,
+        probe_only: false,
+        scrub: &NoSecrets,
+    }
+}
+
+fn door() -> Door {
+    Door::new(DoorSettings {
+        contact: Some("mailto:ops@example.com".to_owned()),
+        allow: Vec::new(),
+        resolver: Arc::new(SystemResolver),
+        roots: Roots::Only(Vec::new()),
+    })
+    .unwrap()
+}
+
+impl Scan<'_> {
+    async fn run(&self) -> Observation {
+        let ask = Ask {
+            target: &self.target,
+            headers: &self.headers,
+            credential: self.credential.as_ref(),
+            date: self.date,
+            known_class: None,
+            second_read: self.second_read,
+            probe_only: self.probe_only,
+            scrub: self.scrub,
+            at: "2026-11-30T12:00:00Z".parse().unwrap(),
+        };
+        probe(&door(), &ask).await
+    }
+
+    fn with_token(mut self, token: Option<&str>) -> Self {
+        let token = token.map(|token| secrecy::SecretString::from(token.to_owned()));
+        self.credential = Some(Credential { name: "env PEER_TOKEN".to_owned(), token });
+        self
+    }
+
+    fn with_timeout(mut self, milliseconds: u64) -> Self {
+        self.target.timeout = Duration::from_millis(milliseconds);
+        self
+    }
+}
+
+fn name(text: &str) -> FacetName {
+    text.parse().unwrap()
+}
+
+/// `seen`, `absent`, `unseen KIND`, `unwatched` or `-`, for each facet of a face.
+fn states(observation: &Observation, suffix: &str) -> String {
+    let facets = Facet::ALL.into_iter().filter(|facet| *facet != Facet::Scan);
+    let words = facets.map(|facet| {
+        let name = name(&format!("{facet}{suffix}"));
+        let state = match observation.facets.get(&name) {
+            Some(RawFacet::Seen(reads)) => format!("seen {}", reads.len()),
+            Some(RawFacet::Absent { .. }) => "absent".to_owned(),
+            Some(RawFacet::Unseen(reason)) => format!("unseen {}", reason.kind.as_str()),
+            None if observation.unwatched.contains_key(&name) => "unwatched".to_owned(),
+            None => "-".to_owned(),
+        };
+        format!("{facet}: {state}")
+    });
+    words.collect::<Vec<_>>().join("; ")
+}
+
+fn reads<'o>(observation: &'o Observation, facet: &str) -> &'o [RawRead] {
+    match observation.facets.get(&name(facet)) {
+        Some(RawFacet::Seen(reads)) => reads,
+        other => panic!("{facet}: {other:?}"),
+    }
+}
+
+fn page<'o>(observation: &'o Observation, facet: &str) -> &'o Json {
+    &reads(observation, facet)[0].pages[0]
+}
+
+/// The names of the items in each read of the tools.
+fn tools(observation: &Observation) -> Vec<Vec<String>> {
+    let names = |read: &RawRead| {
+        let items = read.pages.iter().flat_map(|page| page.member("tools").and_then(Json::as_array).unwrap());
+        items.map(|tool| tool.member("name").and_then(Json::as_str).unwrap().to_owned()).collect()
+    };
+    reads(observation, "mcp.tools").iter().map(names).collect()
+}
+
+fn unseen(observation: &Observation, facet: &str) -> (UnseenKind, String) {
+    match observation.facets.get(&name(facet)) {
+        Some(RawFacet::Unseen(reason)) => (reason.kind, reason.detail.clone()),
+        other => panic!("{facet}: {other:?}"),
+    }
+}
+
+/// Each sight as `RULE/CASE PLACE`.
+fn sights(observation: &Observation) -> Vec<String> {
+    let place = |place: &crate::model::observation::SightPlace| match place {
+        crate::model::observation::SightPlace::Endpoint => "/endpoint".to_owned(),
+        crate::model::observation::SightPlace::Facet(name) => format!("/{name}"),
+    };
+    observation.sights.iter().map(|sight| format!("{}/{} {}", sight.rule, sight.case, place(&sight.place))).collect()
+}
+
+fn remarks(observation: &Observation) -> Vec<&'static str> {
+    observation.remarks.iter().map(|remark| remark.rule).collect()
+}
