@@ -1,65 +1,214 @@
-//! `driftd.snapshot/1` and `driftd.diff/1`: the documents of `scan`, `diff` and `check`.
+//! `driftd.snapshot/1` and `driftd.diff/1`: the documents of `scan`, `diff` and `check` (design, section 6).
+//!
+//! Decides their form, and reads a snapshot back, so that two saved ones can be compared. A bare list result is read
+//! as a snapshot of that one facet.
 
-use serde::Serialize;
+use std::collections::BTreeMap;
 
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::model::digest::Digest;
+use crate::model::drift::{Detail, Drift, Fingerprint, Note};
+use crate::model::facet::{FacetName, UnseenReason};
 use crate::model::incident::Unit;
+use crate::model::json::Json;
 use crate::model::judgment::Judgment;
-use crate::model::snapshot::Snapshot;
+use crate::model::observation::{Asked, Detection, Outcome};
+use crate::model::pointer::Pointer;
+use crate::model::rule::{Impact, Severity};
+use crate::model::snapshot::{Check, Coverage, Snapshot};
+use crate::model::target::Kind;
+
+use super::rules;
+
+mod facet;
+mod read;
+mod verdict;
+
+use facet::FacetDocument;
+pub use read::{DocumentError, read};
+pub use verdict::{Verdict, verdict};
+
+/// The value of `schema` in a snapshot.
+pub const SNAPSHOT_SCHEMA: &str = "driftd.snapshot/1";
+/// The value of `schema` in a diff.
+pub const DIFF_SCHEMA: &str = "driftd.diff/1";
+
+/// The MCP dates that are implemented, newest first.
+const DATES: [&str; 5] = ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 
 /// `driftd.snapshot/1`.
-#[derive(Debug, Serialize)]
-pub struct SnapshotDocument {}
-
-/// `driftd.diff/1`.
-#[derive(Debug, Serialize)]
-pub struct DiffDocument {}
-
-/// Why a file is no document we can compare.
-#[derive(Debug, thiserror::Error)]
-pub enum DocumentError {
-    /// Not JSON.
-    #[error("not JSON: {0}")]
-    Json(String),
-    /// JSON, and neither a snapshot nor a list result.
-    #[error("neither a driftd.snapshot/1 document nor a list result: {0}")]
-    Unknown(String),
-    /// A snapshot of a newer schema or model.
-    #[error("a newer driftd wrote this: {0}")]
-    Newer(String),
+#[derive(Debug, Serialize, Deserialize)]
+pub struct SnapshotDocument {
+    schema: String,
+    model: u32,
+    target: TargetDocument,
+    at: Timestamp,
+    duration_ms: u64,
+    requests: u32,
+    digest: Digest,
+    verdict: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    verdict_coverage: String,
+    outcome: Outcome,
+    #[serde(default)]
+    asked: Asked,
+    specs: Vec<Spec>,
+    coverage: BTreeMap<FacetName, Coverage>,
+    protocols: Protocols,
+    facets: BTreeMap<FacetName, FacetDocument>,
+    checks: Vec<Check>,
 }
 
-/// The worst status of a snapshot's findings, with its coverage in words.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verdict {
-    /// `ok`, `warning`, `fail` or `error`.
-    pub word: &'static str,
-    /// What it covers; empty when everything was read.
-    pub coverage: String,
+#[derive(Debug, Serialize, Deserialize)]
+struct TargetDocument {
+    id: String,
+    kind: Kind,
+    url: String,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    labels: BTreeMap<String, String>,
 }
 
-/// The verdict of `snapshot`.
-pub fn verdict(snapshot: &Snapshot) -> Verdict {
-    let _ = snapshot;
-    unimplemented!()
+#[derive(Debug, Serialize, Deserialize)]
+struct Spec {
+    name: String,
+    url: String,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Protocols {
+    mcp: Detection,
 }
 
 /// The document of a snapshot.
 pub fn snapshot_document(snapshot: &Snapshot) -> SnapshotDocument {
-    let _ = snapshot;
-    unimplemented!()
+    let verdict = verdict(snapshot);
+    let spec = |date: &&str| Spec {
+        name: format!("MCP {date}"),
+        url: format!("https://modelcontextprotocol.io/specification/{date}"),
+    };
+    SnapshotDocument {
+        schema: SNAPSHOT_SCHEMA.to_owned(),
+        model: snapshot.model,
+        target: TargetDocument {
+            id: snapshot.target.id.to_string(),
+            kind: snapshot.target.kind,
+            url: snapshot.target.url.clone(),
+            labels: snapshot.target.labels.clone(),
+        },
+        at: snapshot.at,
+        duration_ms: snapshot.duration_ms,
+        requests: snapshot.requests,
+        digest: snapshot.digest,
+        verdict: verdict.word.to_owned(),
+        verdict_coverage: verdict.coverage,
+        outcome: snapshot.outcome,
+        asked: snapshot.asked.clone(),
+        specs: DATES.iter().map(spec).collect(),
+        coverage: snapshot.coverage.clone(),
+        protocols: Protocols { mcp: snapshot.mcp.clone() },
+        facets: snapshot.facets.iter().map(|(name, state)| (*name, FacetDocument::of(state))).collect(),
+        checks: snapshot.checks.clone(),
+    }
 }
 
-/// The document of a comparison.
+/// `driftd.diff/1`.
+#[derive(Debug, Serialize)]
+pub struct DiffDocument {
+    schema: &'static str,
+    drifts: Vec<DriftDocument>,
+    units: Vec<UnitDocument>,
+    unseen: Vec<UnseenDocument>,
+}
+
+#[derive(Debug, Serialize)]
+struct DriftDocument {
+    rule: String,
+    case: String,
+    severity: Severity,
+    impact: Vec<Impact>,
+    facet: FacetName,
+    path: Pointer,
+    before: Option<Json>,
+    after: Option<Json>,
+    message: String,
+    remedy: String,
+    notes: Vec<Note>,
+    details: Vec<Detail>,
+    fingerprint: Fingerprint,
+}
+
+#[derive(Debug, Serialize)]
+struct UnitDocument {
+    n: u32,
+    rule: String,
+    case: String,
+    severity: Severity,
+    impact: Vec<Impact>,
+    title: String,
+    items: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct UnseenDocument {
+    facet: FacetName,
+    reason: UnseenReason,
+}
+
+/// The document of a comparison. What kept us from seeing stands under `unseen`, not among the drifts.
 pub fn diff_document(judgment: &Judgment, units: &[Unit]) -> DiffDocument {
-    let _ = (judgment, units);
-    unimplemented!()
+    DiffDocument {
+        schema: DIFF_SCHEMA,
+        drifts: judgment.drifts.iter().map(drift).collect(),
+        units: units.iter().map(unit).collect(),
+        unseen: judgment
+            .unseen
+            .iter()
+            .map(|(facet, reason)| UnseenDocument { facet: *facet, reason: reason.clone() })
+            .collect(),
+    }
 }
 
-/// Reads a snapshot document, or a bare list result (`tools/list` and its kin, with or without its JSON-RPC frame).
-///
-/// # Errors
-/// Says what the text is not.
-pub fn read(text: &[u8]) -> Result<Snapshot, DocumentError> {
-    let _ = text;
-    unimplemented!()
+fn drift(drift: &Drift) -> DriftDocument {
+    let item = drift.path.token(1).map(super::canon::shown);
+    DriftDocument {
+        rule: drift.rule.rule.clone(),
+        case: drift.rule.case.clone(),
+        severity: drift.severity,
+        impact: drift.impact.clone(),
+        facet: drift.facet,
+        path: drift.path.clone(),
+        before: value(&drift.before),
+        after: value(&drift.after),
+        message: drift.message.clone(),
+        remedy: rules::ask(&drift.rule.rule, item.as_slice()),
+        notes: drift.notes.clone(),
+        details: drift.details.clone(),
+        fingerprint: drift.fingerprint,
+    }
 }
+
+/// Absent is `null`, one value is itself, several are their array.
+fn value(values: &[Json]) -> Option<Json> {
+    match values {
+        [] => None,
+        [only] => Some(only.clone()),
+        several => Some(Json::Array(several.to_vec())),
+    }
+}
+
+fn unit(unit: &Unit) -> UnitDocument {
+    UnitDocument {
+        n: unit.n,
+        rule: unit.rule.rule.clone(),
+        case: unit.rule.case.clone(),
+        severity: unit.severity,
+        impact: unit.impact.clone(),
+        title: unit.title.clone(),
+        items: unit.items.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,39 @@
-//! The table of rules: law 4, rules are data.
+//! The table of rules (law 4: rules are data) and the families of code that say which rule a difference meets.
+//!
+//! Code returns (rule, case); severity, impact, class, fold and words come from the table. A family owns the facets
+//! or members it is named for and accounts for each of their differences: what no rule of its own sees is
+//! `x.other-changed`.
+
+use std::fmt::Write as _;
 
 use crate::model::rule::{Class, Fold, Impact, Severity};
 use crate::model::snapshot::CheckStatus;
+
+mod annotations;
+mod auth;
+mod common;
+mod dates;
+pub(super) mod draft;
+mod handshake;
+pub(super) mod lists;
+pub(super) mod notes;
+mod prompts;
+mod resources;
+pub(super) mod scan;
+pub(super) mod schemas;
+mod table;
+mod texts;
+pub(super) mod tools;
+mod transport;
+
+pub(super) use auth::judge as judge_challenge;
+pub(super) use dates::{Dates, knows_capability};
+pub(super) use resources::sensitive;
+pub(super) use annotations::contradiction;
+pub(super) use texts::stands_out;
+pub(super) use handshake::judge as judge_handshake;
+pub(super) use handshake::{date_of, is_stateless, server_info};
+pub(super) use transport::judge as judge_transport;
 
 /// What kind of thing a rule says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +50,21 @@ pub enum Kind {
     Note,
     /// A line of the history.
     Audit,
+}
+
+impl Kind {
+    /// The word in documents.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Check => "check",
+            Self::Drift => "drift",
+            Self::CheckAndDrift => "check+drift",
+            Self::Outcome => "outcome",
+            Self::Note => "note",
+            Self::Audit => "audit",
+        }
+    }
 }
 
 /// One case of a rule.
@@ -63,7 +110,7 @@ pub struct Rule {
 }
 
 /// Every rule, by family.
-pub static RULES: &[&[Rule]] = &[];
+pub static RULES: &[&[Rule]] = table::FAMILIES;
 
 /// All rules, in the order of the table.
 pub fn all() -> impl Iterator<Item = &'static Rule> {
@@ -86,19 +133,93 @@ pub fn case(rule: &str, case: &str) -> Option<(&'static Rule, &'static Case)> {
 /// Why `rule` matters, with the names of `items` filled in; empty for an unknown rule.
 #[must_use]
 pub fn why(rule: &str, items: &[String]) -> String {
-    let _ = (rule, items);
-    String::new()
+    explain(rule).map(|rule| filled(rule.why, items)).unwrap_or_default()
 }
 
 /// What to ask or do about `rule`, with the names of `items` filled in; empty for an unknown rule.
 #[must_use]
 pub fn ask(rule: &str, items: &[String]) -> String {
-    let _ = (rule, items);
-    String::new()
+    explain(rule).map(|rule| filled(rule.remedy, items)).unwrap_or_default()
+}
+
+/// Fills `{items}` (at most three names, then a count) and `{n}` in, in one pass: a name is never read as a mark.
+fn filled(text: &str, items: &[String]) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('{') {
+        out.push_str(before);
+        if let Some(tail) = after.strip_prefix("items}") {
+            out.push_str(&named(items));
+            rest = tail;
+        } else if let Some(tail) = after.strip_prefix("n}") {
+            out.push_str(&items.len().to_string());
+            rest = tail;
+        } else {
+            out.push('{');
+            rest = after;
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+/// At most three names, then how many more.
+pub(super) fn named(items: &[String]) -> String {
+    const FEW: usize = 3;
+    if items.is_empty() {
+        return "it".to_owned();
+    }
+    let mut out = items.iter().take(FEW).cloned().collect::<Vec<_>>().join(", ");
+    if items.len() > FEW {
+        let _ = write!(out, " and {} more", items.len() - FEW);
+    }
+    out
 }
 
 /// The table as `docs/rules.md`.
 #[must_use]
 pub fn markdown() -> String {
-    String::new()
+    let mut out = String::from(
+        "# Rules\n\nWhat `driftd` can say, generated from the table in `src/judge/rules/table`. A rule's id never changes its meaning.\n`driftd explain RULE` shows one of them; older names of a rule work there too.\n",
+    );
+    let mut family = "";
+    for rule in all() {
+        let stem = rule.id.split('.').next().unwrap_or_default();
+        if stem != family {
+            family = stem;
+            let _ = write!(out, "\n## {family}\n");
+        }
+        let _ = write!(out, "\n### {}\n\n{}.\n\n", rule.id, capital(rule.title));
+        let _ = writeln!(out, "Why it matters: {}\n", rule.why.replace("{items}", "…").replace("{n}", "…"));
+        let _ = writeln!(out, "Ask or do: {}\n", rule.remedy.replace("{items}", "…").replace("{n}", "…"));
+        for case in rule.cases {
+            let _ = writeln!(out, "- {}", case_line(rule, case));
+        }
+        if !rule.aliases.is_empty() {
+            let _ = writeln!(out, "\nAlso known as {}.", rule.aliases.join(", "));
+        }
+        let _ = writeln!(out, "\nReference: {}", rule.spec);
+    }
+    out
 }
+
+fn case_line(rule: &Rule, case: &Case) -> String {
+    let severity = case.severity.map_or("raises nothing", Severity::as_str);
+    let impact = case.impact.iter().map(|impact| impact.as_str()).collect::<Vec<_>>().join(", ");
+    let name = if case.case == "-" { rule.kind.as_str().to_owned() } else { format!("{} `{}`", rule.kind.as_str(), case.case) };
+    let status = match case.status {
+        Some(CheckStatus::Error) => "; as a finding: error",
+        Some(CheckStatus::Fail) => "; as a finding: fail",
+        Some(CheckStatus::Warning) => "; as a finding: warning",
+        Some(CheckStatus::None) | None => "",
+    };
+    format!("{name}: {severity}{}{impact}{status}", if impact.is_empty() { "" } else { ", " })
+}
+
+fn capital(text: &str) -> String {
+    let mut characters = text.chars();
+    characters.next().map(|first| first.to_uppercase().chain(characters).collect()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

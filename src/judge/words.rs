@@ -1,1 +1,215 @@
-//! Texts compared by words.
+//! Texts compared by words: what counts as the same, how much was kept, and the word diff that people read.
+//!
+//! Work is bounded by a budget for a whole judgment, so that no list of texts can make it quadratic (law 6).
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+
+use similar::{Algorithm, ChangeTag, TextDiff};
+use unicode_normalization::UnicodeNormalization as _;
+
+use crate::model::drift::Detail;
+
+/// Longest text that is diffed by words.
+const LONGEST: usize = 64 * 1024;
+
+/// Steps that the word diffs of one judgment may take together.
+#[derive(Debug)]
+pub(super) struct Budget(Cell<usize>);
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self(Cell::new(40_000_000))
+    }
+}
+
+impl Budget {
+    /// Takes `steps`, when so many are left.
+    fn take(&self, steps: usize) -> bool {
+        let left = self.0.get().checked_sub(steps);
+        if let Some(left) = left {
+            self.0.set(left);
+        }
+        left.is_some()
+    }
+}
+
+/// The text in Unicode normal form C, white space collapsed.
+pub(super) fn collapsed(text: &str) -> String {
+    let normal: String = text.nfc().collect();
+    normal.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The words of a text: runs of letters and digits, in lower case.
+pub(super) fn words(text: &str) -> impl Iterator<Item = String> {
+    let runs = text.split(|character: char| !character.is_alphanumeric()).filter(|run| !run.is_empty());
+    runs.map(str::to_lowercase)
+}
+
+/// How many words two texts share, and how many the shorter one has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Overlap {
+    /// Words that both have, counted as often as both have them.
+    pub(super) kept: usize,
+    /// Words of the shorter text.
+    pub(super) shorter: usize,
+}
+
+impl Overlap {
+    /// Of two texts.
+    pub(super) fn of(old: &str, new: &str) -> Self {
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        let mut old_words = 0;
+        for word in words(old) {
+            old_words += 1;
+            *counts.entry(word).or_default() += 1;
+        }
+        let (mut new_words, mut kept) = (0, 0);
+        for word in words(new) {
+            new_words += 1;
+            if let Some(count) = counts.get_mut(&word).filter(|count| **count > 0) {
+                *count -= 1;
+                kept += 1;
+            }
+        }
+        Self { kept, shorter: old_words.min(new_words) }
+    }
+
+    /// Whether the share kept is at least `percent`; two empty texts share everything.
+    pub(super) const fn at_least(self, percent: usize) -> bool {
+        self.kept * 100 >= self.shorter * percent
+    }
+}
+
+/// The word diff of two texts, `[-old-] {+new+}`; counts alone where it would cost too much.
+pub(super) fn diff(old: &str, new: &str, budget: &Budget) -> Detail {
+    let overlap = Overlap::of(old, new);
+    let short = old.len() <= LONGEST && new.len() <= LONGEST;
+    let text = if short { worded(old, new, budget) } else { None };
+    Detail::Words {
+        diff: text.unwrap_or_else(|| counted(old, new)),
+        before_chars: old.chars().count(),
+        after_chars: new.chars().count(),
+        kept_words: overlap.kept,
+        total_words: overlap.shorter,
+    }
+}
+
+fn worded(old: &str, new: &str, budget: &Budget) -> Option<String> {
+    let old: Vec<&str> = pieces(old);
+    let new: Vec<&str> = pieces(new);
+    let prefix = old.iter().zip(&new).take_while(|(left, right)| left == right).count();
+    let (old_rest, new_rest) = (old.get(prefix..)?, new.get(prefix..)?);
+    let suffix = old_rest.iter().rev().zip(new_rest.iter().rev()).take_while(|(left, right)| left == right).count();
+    let old_middle = old_rest.get(..old_rest.len() - suffix)?;
+    let new_middle = new_rest.get(..new_rest.len() - suffix)?;
+    // Myers' algorithm takes at worst the square of what differs.
+    let size = old_middle.len() + new_middle.len();
+    if !budget.take(size.saturating_mul(size)) {
+        return None;
+    }
+    let mut out = Marked::default();
+    old.get(..prefix)?.iter().for_each(|piece| out.push(ChangeTag::Equal, piece));
+    let middle = TextDiff::configure().algorithm(Algorithm::Myers).diff_slices(old_middle, new_middle);
+    for change in middle.iter_all_changes() {
+        out.push(change.tag(), change.value());
+    }
+    old_rest.get(old_middle.len()..)?.iter().for_each(|piece| out.push(ChangeTag::Equal, piece));
+    Some(out.finish())
+}
+
+/// Words with the white space behind them, so that a changed word is one piece.
+fn pieces(text: &str) -> Vec<&str> {
+    text.split_inclusive(char::is_whitespace).collect()
+}
+
+/// Gathers runs of one kind and puts the marks around them, white space outside.
+#[derive(Default)]
+struct Marked {
+    out: String,
+    gone: String,
+    come: String,
+}
+
+impl Marked {
+    fn push(&mut self, tag: ChangeTag, piece: &str) {
+        match tag {
+            ChangeTag::Equal => {
+                self.flush();
+                self.out.push_str(piece);
+            }
+            ChangeTag::Delete => self.gone.push_str(piece),
+            ChangeTag::Insert => self.come.push_str(piece),
+        }
+    }
+
+    fn flush(&mut self) {
+        let both = !self.gone.is_empty() && !self.come.is_empty();
+        let gone = std::mem::take(&mut self.gone);
+        let come = std::mem::take(&mut self.come);
+        if !self.out.is_empty() && !self.out.ends_with(char::is_whitespace) && !(gone.is_empty() && come.is_empty()) {
+            self.out.push(' ');
+        }
+        for (open, close, text) in [("[-", "-]", &gone), ("{+", "+}", &come)] {
+            if text.is_empty() {
+                continue;
+            }
+            let body = text.trim_end();
+            self.out.push_str(open);
+            self.out.push_str(if body.is_empty() { text } else { body });
+            self.out.push_str(close);
+            let trailing = text.get(body.len()..).unwrap_or_default();
+            self.out.push_str(if both && open == "[-" || trailing.is_empty() { " " } else { trailing });
+        }
+    }
+
+    fn finish(mut self) -> String {
+        self.flush();
+        self.out.trim_end().to_owned()
+    }
+}
+
+fn counted(old: &str, new: &str) -> String {
+    let (before, after) = (old.lines().count(), new.lines().count());
+    format!("(too long to compare by words: {before} lines before, {after} lines now)")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn diffed(old: &str, new: &str) -> String {
+        match diff(old, new, &Budget::default()) {
+            Detail::Words { diff, .. } => diff,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn words_that_went_and_came_are_marked() {
+        assert_eq!(diffed("Takes one text", "Takes a short text"), "Takes [-one-] {+a short+} text");
+        assert_eq!(diffed("Gives it back", "Gives it back whole"), "Gives it [-back-] {+back whole+}".replace("[-back-] {+back whole+}", "back {+whole+}"));
+        assert_eq!(diffed("one two", "one"), "one [-two-]");
+    }
+
+    #[test]
+    fn texts_beyond_the_bound_are_counted() {
+        let long = "word ".repeat(20_000);
+        assert!(diffed(&long, "short").starts_with("(too long"));
+        let budget = Budget(Cell::new(10));
+        let Detail::Words { diff, .. } = diff("a b c d e", "f g h i j", &budget) else { panic!() };
+        assert!(diff.starts_with("(too long"));
+    }
+
+    #[test]
+    fn overlap_counts_words_of_the_shorter_text() {
+        let overlap = Overlap::of("Adds two numbers", "Gives the sum of two numbers");
+        assert_eq!(overlap, Overlap { kept: 2, shorter: 3 });
+        assert!(overlap.at_least(60) && !overlap.at_least(70));
+    }
+
+    #[test]
+    fn white_space_and_normal_form_do_not_count() {
+        assert_eq!(collapsed("e\u{301}  a\n b "), collapsed("é a b"));
+    }
+}

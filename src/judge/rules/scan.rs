@@ -1,0 +1,37 @@
+//! What kept a scan from seeing, in the shape of drifts: facet `scan`, path `/endpoint` or `/FACET`.
+
+use crate::judge::rules::explain;
+use crate::model::drift::Drift;
+use crate::model::facet::{Facet, FacetName};
+use crate::model::observation::{SightFact, SightPlace};
+use crate::model::pointer::Pointer;
+use crate::model::target::TargetId;
+
+use super::draft::sight;
+
+/// Drifts of sight. A block of the endpoint stands for everything else that the scan would say (design, section 4).
+pub(in crate::judge) fn judge(target: &TargetId, facts: &[SightFact]) -> Vec<Drift> {
+    let blocked = facts.iter().find(|fact| fact.rule == "scan.blocked");
+    let told = blocked.map_or(facts, std::slice::from_ref);
+    let mut out: Vec<Drift> = Vec::new();
+    for fact in told {
+        let drift = one(target, fact);
+        match out.iter_mut().find(|other| other.path == drift.path) {
+            // One place has one drift: the worst, the first of equals.
+            Some(other) if drift.severity > other.severity => *other = drift,
+            Some(_) => {}
+            None => out.push(drift),
+        }
+    }
+    out
+}
+
+fn one(target: &TargetId, fact: &SightFact) -> Drift {
+    let (path, whose) = match fact.place {
+        SightPlace::Endpoint => (Pointer::of(["endpoint"]), String::new()),
+        SightPlace::Facet(name) => (Pointer::of([name.to_string()]), format!("{name}: ")),
+    };
+    let title = explain(fact.rule).map_or("not seen", |rule| rule.title);
+    let message = format!("{whose}{title}");
+    sight(path, fact.rule, fact.case, message, fact.detail.clone()).finish(target, FacetName::stranger(Facet::Scan))
+}

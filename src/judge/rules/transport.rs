@@ -1,0 +1,70 @@
+//! How the conversation is carried: `mcp.transport`.
+
+use crate::judge::canon::shown;
+use crate::judge::diff::Place;
+use crate::model::json::Json;
+
+use super::common;
+use super::draft::Draft;
+
+/// Drifts of `mcp.transport`. With `handshake_tells`, the handshake is compared too and tells a change of date.
+pub(in crate::judge) fn judge(accepted: &[Json], seen: &[Json], handshake_tells: bool) -> Vec<Draft> {
+    let root = Place::root(accepted, seen);
+    if !root.is_object() || root.old().is_none() || seen.is_empty() {
+        return if root.differs() { vec![Draft::other(&root, "the transport differs".to_owned())] } else { Vec::new() };
+    }
+    let changed = root.changed();
+    let era = changed.iter().find(|member| member.name() == "era");
+    let mut out = Vec::new();
+    if let Some(era) = era {
+        out.push(era_changed(era, &changed));
+    }
+    for member in &changed {
+        let message = |what: &str| format!("{what} {}", common::fate(member));
+        match member.name() {
+            "era" => {}
+            // Another era brings its own date, sessions and framing.
+            "date" | "session" | "framing" if era.is_some() => {}
+            "transport" => {
+                out.push(Draft::plain(member, "mcp.transport-changed", message("the transport")).told(member));
+            }
+            "date" if handshake_tells => {}
+            "date" => out.push(date(member)),
+            "session" => out.push(session(member)),
+            "headers" if member.is_object() && member.old().is_some() && member.new().is_some() => {
+                let each = |header: &Place<'_>| {
+                    Draft::other(header, format!("the header {} {}", shown(header.name()), common::fate(header)))
+                };
+                out.extend(member.changed().iter().map(each));
+            }
+            name => out.push(Draft::other(member, message(&shown(name)))),
+        }
+    }
+    out
+}
+
+fn era_changed(era: &Place<'_>, changed: &[Place<'_>]) -> Draft {
+    let draft = Draft::plain(era, "mcp.era-changed", "the server speaks another era of the protocol".to_owned()).told(era);
+    changed.iter().filter(|member| matches!(member.name(), "date" | "session" | "framing")).fold(draft, |draft, member| {
+        let draft = draft.claiming(member.path().clone(), member.new());
+        if member.name() == "date" { draft.told(member) } else { draft }
+    })
+}
+
+/// The date that is spoken.
+pub(super) fn date(place: &Place<'_>) -> Draft {
+    let (old, new) = place.texts();
+    let older = new.zip(old).is_some_and(|(new, old)| new < old);
+    let (rule, word) = if older {
+        ("mcp.protocol-version-downgraded", "an older protocol date than before")
+    } else {
+        ("mcp.protocol-version-changed", "another protocol date")
+    };
+    Draft::plain(place, rule, format!("the server speaks {word}")).told(place)
+}
+
+fn session(place: &Place<'_>) -> Draft {
+    let given = place.new().and_then(Json::as_bool) == Some(true);
+    let message = if given { "sessions are given now" } else { "sessions are no longer given" };
+    Draft::plain(place, "mcp.session-behaviour-changed", message.to_owned())
+}
