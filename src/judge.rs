@@ -9,3 +9,6 @@ pub mod join;
 pub mod life;
 pub mod notices;
 pub mod settle;
+
+#[cfg(test)]
+mod sample;
