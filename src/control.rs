@@ -57,7 +57,11 @@ impl Control {
     ///
     /// # Errors
     /// When accepting fails for good.
-    pub async fn serve(mut self, office: Arc<Office>, stop: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
+    pub async fn serve(
+        mut self,
+        office: Arc<Office>,
+        stop: impl Future<Output = ()> + Send + 'static,
+    ) -> io::Result<()> {
         let Some(listener) = self.listener.take() else { return Ok(()) };
         let router = Router::new().route("/v1", post(answer)).with_state(office);
         let service = router.into_make_service_with_connect_info::<Peer>();
@@ -156,11 +160,7 @@ pub async fn ask(path: &Path, request: &Request) -> Result<Result<Answer, Refuse
         let success = response.status().is_success();
         let body = Limited::new(response.into_body(), MAX_ANSWER).collect().await;
         let body = body.map_err(|error| broken(error.to_string()))?.to_bytes();
-        let read = if success {
-            serde_json::from_slice(&body).map(Ok)
-        } else {
-            serde_json::from_slice(&body).map(Err)
-        };
+        let read = if success { serde_json::from_slice(&body).map(Ok) } else { serde_json::from_slice(&body).map(Err) };
         read.map_err(|error| broken(format!("its answer is not one of this version's: {error}")))
     };
     let mut exchange = std::pin::pin!(exchange);

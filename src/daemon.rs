@@ -195,8 +195,7 @@ fn scanner(
         resolver: Arc::new(SystemResolver),
         roots: Roots::Platform,
     })?;
-    let manner =
-        Manner { confirm: config.confirm, routes: config.routes.clone(), receivers: receivers.to_vec() };
+    let manner = Manner { confirm: config.confirm, routes: config.routes.clone(), receivers: receivers.to_vec() };
     Ok(Scanner::new(
         door,
         store.clone(),
@@ -217,7 +216,11 @@ async fn verify_ledger(store: &Store, metrics: &Metrics) -> anyhow::Result<()> {
         }
         LedgerCheck::Broken { no, fault } => {
             metrics.ledger_verified.set(0);
-            tracing::error!(entry = no, ?fault, "the ledger's chain is broken: somebody changed the store behind driftd");
+            tracing::error!(
+                entry = no,
+                ?fault,
+                "the ledger's chain is broken: somebody changed the store behind driftd"
+            );
         }
     }
     Ok(())

@@ -80,7 +80,10 @@ async fn tell(narrator: &mut impl Narrator, stage: &Stage<'_>) -> anyhow::Result
         _ => None,
     })
     .await?;
-    narrator.say(&format!("Baseline taken: {} facets, first seen. Now the help desk ships a new release ...", baseline.facets.len()))?;
+    narrator.say(&format!(
+        "Baseline taken: {} facets, first seen. Now the help desk ships a new release ...",
+        baseline.facets.len()
+    ))?;
     release.ship();
     let incident = until(socket, Request::Drifts {}, |answer| match answer {
         Answer::Drifts(incidents) => incidents.into_iter().find(|incident| incident.state == "open"),
@@ -97,7 +100,8 @@ async fn tell(narrator: &mut impl Narrator, stage: &Stage<'_>) -> anyhow::Result
         ))?;
         return std::future::pending().await;
     }
-    narrator.say(&format!("You read it and decide: driftd drift accept {reference} --reason \"we knew of the release\""))?;
+    narrator
+        .say(&format!("You read it and decide: driftd drift accept {reference} --reason \"we knew of the release\""))?;
     let decision = Decision {
         reference,
         except: Vec::new(),
@@ -107,7 +111,9 @@ async fn tell(narrator: &mut impl Narrator, stage: &Stage<'_>) -> anyhow::Result
     };
     ask(socket, Request::Accept(decision)).await?;
     delivered(socket, 2).await?;
-    narrator.say("That is the whole life of a drift. `driftd run` does it with config/driftd.yaml, by mail and webhook too.")?;
+    narrator.say(
+        "That is the whole life of a drift. `driftd run` does it with config/driftd.yaml, by mail and webhook too.",
+    )?;
     Ok(())
 }
 

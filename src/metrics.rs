@@ -70,24 +70,51 @@ impl Metrics {
         registry.register(Box::new(targets.clone()))?;
         registry.register(Box::new(prometheus::process_collector::ProcessCollector::for_self()))?;
         let add = Registrar(&registry);
-        let build = add.gauges("build_info", "Constant 1, labeled by version and number of rules.", &["version", "rules"])?;
-        build.with_label_values(&[env!("CARGO_PKG_VERSION"), &crate::judge::rules::RULES.len().to_string()]).set(1.0);
+        let build =
+            add.gauges("build_info", "Constant 1, labeled by version and number of rules.", &["version", "rules"])?;
+        build.with_label_values(&[env!("CARGO_PKG_VERSION"), &crate::judge::rules::all().count().to_string()]).set(1.0);
         let metrics = Self {
             scans: add.counters("scans_total", "Scans that ended, by outcome.", &["outcome"])?,
-            scan_duration: add.histograms("scan_duration_seconds", "Duration of scans, by kind of target.", &["kind"])?,
-            scan_last_completed: add.gauge("scan_last_completed_timestamp_seconds", "When the last scan of any target ended.")?,
+            scan_duration: add.histograms(
+                "scan_duration_seconds",
+                "Duration of scans, by kind of target.",
+                &["kind"],
+            )?,
+            scan_last_completed: add
+                .gauge("scan_last_completed_timestamp_seconds", "When the last scan of any target ended.")?,
             scan_queue_lag: add.histogram("scan_queue_lag_seconds", "Time from a scan's due instant to its start.")?,
             drift_detected: add.counters("drift_detected_total", "Drifts confirmed, by rule.", &["rule"])?,
-            alerts_closed: add.counters("alerts_closed_total", "Confirmed drifts that ended, by rule and way.", &["rule", "as"])?,
-            notifications: add.counters("notifications_total", "Tries to deliver a message, by receiver and outcome.", &["receiver", "outcome"])?,
-            notifications_failed: add.counters("notifications_failed_total", "Failed tries to deliver, by receiver and reason.", &["receiver", "reason"])?,
-            outbox_pending: add.gauges("outbox_pending", "Messages not delivered yet, by receiver; given-up ones are not counted.", &["receiver"])?,
-            outbox_oldest: add.gauges("outbox_oldest_seconds", "Age of the oldest message not delivered yet, by receiver; 0 without one.", &["receiver"])?,
+            alerts_closed: add.counters(
+                "alerts_closed_total",
+                "Confirmed drifts that ended, by rule and way.",
+                &["rule", "as"],
+            )?,
+            notifications: add.counters(
+                "notifications_total",
+                "Tries to deliver a message, by receiver and outcome.",
+                &["receiver", "outcome"],
+            )?,
+            notifications_failed: add.counters(
+                "notifications_failed_total",
+                "Failed tries to deliver, by receiver and reason.",
+                &["receiver", "reason"],
+            )?,
+            outbox_pending: add.gauges(
+                "outbox_pending",
+                "Messages not delivered yet, by receiver; given-up ones are not counted.",
+                &["receiver"],
+            )?,
+            outbox_oldest: add.gauges(
+                "outbox_oldest_seconds",
+                "Age of the oldest message not delivered yet, by receiver; 0 without one.",
+                &["receiver"],
+            )?,
             inventory_targets: add.int_gauge("inventory_targets", "Targets in the inventory.")?,
             store_errors: add.counters("store_errors_total", "Store operations that failed, by operation.", &["op"])?,
             store_size: add.gauge("store_size_bytes", "Size of the store's files.")?,
             ledger_entries: add.counter("ledger_entries_total", "Entries of the ledger.")?,
-            ledger_verified: add.int_gauge("ledger_verified", "1 when the ledger's chain verified at start, else 0.")?,
+            ledger_verified: add
+                .int_gauge("ledger_verified", "1 when the ledger's chain verified at start, else 0.")?,
             registry,
             targets,
         };

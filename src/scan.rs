@@ -198,9 +198,10 @@ impl Scanner {
     pub fn standing(&self, id: &TargetId) -> Standing {
         let cache = self.cache();
         let Some(remembered) = cache.get(id) else { return Standing::default() };
-        let facets = remembered.sight.watched.iter().map(|(name, watched)| {
-            (*name, (*watched, remembered.facets.get(name).and_then(|facet| facet.last_seen)))
-        });
+        let facets =
+            remembered.sight.watched.iter().map(|(name, watched)| {
+                (*name, (*watched, remembered.facets.get(name).and_then(|facet| facet.last_seen)))
+            });
         Standing {
             up: (remembered.sight.answered || remembered.sight.lost).then_some(!remembered.sight.lost),
             blocked: remembered.blocked,
@@ -426,7 +427,9 @@ fn read_fresh(snapshot: &Snapshot) -> bool {
 /// Whether losing sight of the whole endpoint is confirmed.
 fn lost(drifts: &[DriftRow]) -> bool {
     drifts.iter().any(|row| {
-        row.drift.facet.facet == Facet::Scan && row.drift.path == Pointer::of(["endpoint"]) && row.state == DriftState::Open
+        row.drift.facet.facet == Facet::Scan
+            && row.drift.path == Pointer::of(["endpoint"])
+            && row.state == DriftState::Open
     })
 }
 

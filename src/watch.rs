@@ -157,11 +157,7 @@ impl Watch {
 
     fn plan(&mut self, id: &TargetId, past: &Past, now: Timestamp) {
         let Some(target) = self.targets.get(id).filter(|target| !target.paused) else { return };
-        let at = if self.asked.contains_key(id) {
-            now
-        } else {
-            schedule::step(&target.cadence, id, past, now).at
-        };
+        let at = if self.asked.contains_key(id) { now } else { schedule::step(&target.cadence, id, past, now).at };
         self.queue.set(id.clone(), at);
         self.due.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), at);
     }

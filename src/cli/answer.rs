@@ -15,7 +15,9 @@ use crate::receiver::message;
 pub(super) fn document(answer: &Answer) -> Value {
     let tagged = serde_json::to_value(answer).unwrap_or(Value::Null);
     match tagged {
-        Value::Object(members) if members.len() == 1 => members.into_iter().next().map_or(Value::Null, |(_, value)| value),
+        Value::Object(members) if members.len() == 1 => {
+            members.into_iter().next().map_or(Value::Null, |(_, value)| value)
+        }
         other => json!(other),
     }
 }
@@ -43,7 +45,8 @@ fn targets(targets: &[document::Target]) -> String {
     }
     let mut table = Table::new(&["TARGET", "STATE", "LAST SCAN", "OUTCOME", "NEXT", "BASELINE", "STANDS", "URL"]);
     for target in targets {
-        let waiting = if target.awaiting_approval > 0 { format!(", {} wait", target.awaiting_approval) } else { String::new() };
+        let waiting =
+            if target.awaiting_approval > 0 { format!(", {} wait", target.awaiting_approval) } else { String::new() };
         let stands = match target.severity {
             Some(severity) => format!("{severity} {}", target.incidents.join(" ")),
             None => "-".to_owned(),
@@ -195,7 +198,8 @@ fn baseline(baseline: &document::Baseline) -> String {
     for approval in &baseline.approvals {
         let until = approval.until.map(|until| format!(" until {}", instant(until))).unwrap_or_default();
         let path = text::inert(&approval.path, 200);
-        let _ = writeln!(page, "approved: {}{path} by {}{until} (entry {})", approval.facet, approval.by, approval.entry);
+        let _ =
+            writeln!(page, "approved: {}{path} by {}{until} (entry {})", approval.facet, approval.by, approval.entry);
     }
     for facet in &baseline.awaiting {
         let _ = writeln!(page, "waits for a person: {facet}");

@@ -54,7 +54,10 @@ pub(super) async fn asked(config: Option<&Path>, request: Request) -> anyhow::Re
 }
 
 fn locked(error: &StoreError, socket: &Path) -> anyhow::Error {
-    anyhow::anyhow!("{error}, yet no daemon listens on {}: is `control` the same in its configuration?", socket.display())
+    anyhow::anyhow!(
+        "{error}, yet no daemon listens on {}: is `control` the same in its configuration?",
+        socket.display()
+    )
 }
 
 async fn alone(config: Config) -> anyhow::Result<Office> {
@@ -100,11 +103,13 @@ pub(super) async fn snapshot_reference(config: Option<&Path>, reference: &str) -
         return Ok((id.to_owned(), digest.to_owned()));
     }
     let id = reference.to_owned();
-    let advice = format!("name the snapshot that you have read: `driftd baseline show {id}` tells its digest, then {id}@DIGEST");
+    let advice =
+        format!("name the snapshot that you have read: `driftd baseline show {id}` tells its digest, then {id}@DIGEST");
     if !std::io::stdin().is_terminal() {
         anyhow::bail!("{advice}");
     }
-    let answer = asked(config, Request::Target { id: id.clone() }).await?.map_err(|refused| anyhow::anyhow!("{refused}"))?;
+    let answer =
+        asked(config, Request::Target { id: id.clone() }).await?.map_err(|refused| anyhow::anyhow!("{refused}"))?;
     let Answer::Target(target) = &answer else { anyhow::bail!("{advice}") };
     let Some(digest) = target.digest else { anyhow::bail!("{id} has no snapshot yet") };
     page::write(&answer::human(&answer))?;

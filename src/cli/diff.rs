@@ -35,9 +35,11 @@ pub(super) fn diff(output: Output, args: &DiffArgs) -> anyhow::Result<Exit> {
         Output::Human => {
             let mut out = String::new();
             for unit in &units {
-                let _ = writeln!(out, "{:>2}. {} {} [{}]", unit.n, unit.severity, text::inert(&unit.title, 200), unit.rule);
+                let _ =
+                    writeln!(out, "{:>2}. {} {} [{}]", unit.n, unit.severity, text::inert(&unit.title, 200), unit.rule);
                 for member in &unit.members {
-                    let drift = judgment.drifts.iter().find(|drift| drift.facet == member.facet && drift.path == member.path);
+                    let drift =
+                        judgment.drifts.iter().find(|drift| drift.facet == member.facet && drift.path == member.path);
                     if let Some(drift) = drift {
                         let _ = writeln!(out, "      {}", text::inert(&drift.message, 400));
                     }

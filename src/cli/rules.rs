@@ -5,9 +5,9 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use super::Output;
 use super::exit::Exit;
 use super::page::{self, Table};
-use super::Output;
 use crate::config;
 use crate::judge::rules::{self, Rule};
 use crate::secret::Environment;
@@ -23,7 +23,13 @@ pub(super) fn all(output: Output) -> anyhow::Result<Exit> {
             let mut table = Table::new(&["RULE", "CASE", "SEVERITY", "IMPACT", "WHAT"]);
             for rule in rules::all() {
                 for case in rule.cases {
-                    table.row([rule.id.to_owned(), case.case.to_owned(), severity(case), impact(case), rule.title.to_owned()]);
+                    table.row([
+                        rule.id.to_owned(),
+                        case.case.to_owned(),
+                        severity(case),
+                        impact(case),
+                        rule.title.to_owned(),
+                    ]);
                 }
             }
             page::write(&table.page())?;

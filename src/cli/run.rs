@@ -6,8 +6,8 @@ use super::exit::Exit;
 use super::{DemoArgs, page};
 use crate::clock::Clock;
 use crate::daemon::Daemon;
-use crate::secret::Environment;
 use crate::logging::{self, Format};
+use crate::secret::Environment;
 use crate::signals::Stop;
 use crate::{config, demo};
 

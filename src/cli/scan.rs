@@ -100,11 +100,13 @@ fn from_url(text: &str) -> anyhow::Result<Target> {
 fn human(snapshot: &Snapshot, observation: &Observation) -> String {
     let mut page = String::new();
     let verdict = document::verdict(snapshot);
-    let said = if verdict.coverage.is_empty() { String::new() } else { format!(" ({})", text::inert(&verdict.coverage, 200)) };
+    let said =
+        if verdict.coverage.is_empty() { String::new() } else { format!(" ({})", text::inert(&verdict.coverage, 200)) };
     let _ = writeln!(page, "{}\n", text::inert(&snapshot.target.url, 300));
     let _ = writeln!(page, "verdict    {}{said}", verdict.word);
     let _ = writeln!(page, "protocol   {}", text::inert(&words::protocol(&snapshot.mcp), 200));
-    let _ = writeln!(page, "scan       {}, {} requests, {} ms", snapshot.outcome, snapshot.requests, snapshot.duration_ms);
+    let _ =
+        writeln!(page, "scan       {}, {} requests, {} ms", snapshot.outcome, snapshot.requests, snapshot.duration_ms);
     let _ = writeln!(page, "snapshot   {}\n", snapshot.digest);
     for sight in &observation.sights {
         let _ = writeln!(page, "not seen   {} {}", sight.rule, text::inert(&sight.detail, 300));
@@ -140,7 +142,8 @@ fn holds(seen: &crate::model::facet::SeenFacet) -> String {
 }
 
 fn exit(snapshot: &Snapshot, args: &ScanArgs) -> Exit {
-    let found = snapshot.checks.iter().any(|check| check.verdict == CheckVerdict::Finding && check.severity >= args.fail_on);
+    let found =
+        snapshot.checks.iter().any(|check| check.verdict == CheckVerdict::Finding && check.severity >= args.fail_on);
     if found {
         Exit::Found
     } else if snapshot.outcome == Outcome::Ok {

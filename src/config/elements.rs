@@ -218,8 +218,14 @@ mod tests {
                 tables(one, seen);
                 tables(other, seen);
             }
-            Shape::Text(_) | Shape::Flag | Shape::Count(_) | Shape::Duration(_) | Shape::Word(_) | Shape::Secret
-            | Shape::TextOrSecret(_) | Shape::Empty => {}
+            Shape::Text(_)
+            | Shape::Flag
+            | Shape::Count(_)
+            | Shape::Duration(_)
+            | Shape::Word(_)
+            | Shape::Secret
+            | Shape::TextOrSecret(_)
+            | Shape::Empty => {}
         }
     }
 

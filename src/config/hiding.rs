@@ -12,8 +12,18 @@ use crate::secret::is_credential_name;
 
 /// Keys that sound like these, in any file, stand before secrets.
 const SOUNDS: [&str; 12] = [
-    "bearer", "token", "secret", "password", "passwd", "passphrase", "apikey", "authorization", "credentials",
-    "cookie", "privatekey", "signature",
+    "bearer",
+    "token",
+    "secret",
+    "password",
+    "passwd",
+    "passphrase",
+    "apikey",
+    "authorization",
+    "credentials",
+    "cookie",
+    "privatekey",
+    "signature",
 ];
 
 /// Hides what stands under a key that sounds like a secret and is no reference to one.
@@ -115,7 +125,10 @@ mod tests {
             ("smtp: { password: [ hunter2, 22 ] }", "smtp: { password: [ ***, *** ] }"),
             ("auth: { bearer: {hunter2} }", "auth: { bearer: {***} }"),
             ("password: { env: hunter2 }", "password: { env: *** }"),
-            ("password: { env: SMTP, file: /run/x, credential: smtp }", "password: { env: SMTP, file: /run/x, credential: smtp }"),
+            (
+                "password: { env: SMTP, file: /run/x, credential: smtp }",
+                "password: { env: SMTP, file: /run/x, credential: smtp }",
+            ),
         ] {
             assert_eq!(shown(text, 1), expected);
         }

@@ -244,10 +244,7 @@ mod tests {
     #[test]
     fn control_and_bidirectional_characters_are_written_out() {
         let source = source("a: \u{1b}[31m\u{202e}x\tfound");
-        assert_eq!(
-            drawn(&source, "found"),
-            "a: \\u{1b}[31m\\u{202e}x found\n                        ^^^^^"
-        );
+        assert_eq!(drawn(&source, "found"), "a: \\u{1b}[31m\\u{202e}x found\n                        ^^^^^");
     }
 
     #[test]

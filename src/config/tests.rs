@@ -118,9 +118,8 @@ fn uncommented(text: &str) -> String {
 #[test]
 fn the_examples_that_are_shipped_are_right_and_complete() {
     let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("config");
-    let [main, inventory] = ["driftd.yaml", "inventory.yaml"].map(|name| {
-        uncommented(&fs::read_to_string(shipped.join(name)).unwrap())
-    });
+    let [main, inventory] =
+        ["driftd.yaml", "inventory.yaml"].map(|name| uncommented(&fs::read_to_string(shipped.join(name)).unwrap()));
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("driftd.yaml"), &main).unwrap();
     fs::write(directory.path().join("inventory.yaml"), &inventory).unwrap();
@@ -160,7 +159,10 @@ fn everything_that_can_be_said_arrives() {
     assert_eq!(config.store, configs().join("data/driftd.db"));
     assert_eq!(config.control, Path::new("/run/driftd/driftd.sock"));
     assert_eq!(config.inventory_files.len(), 2);
-    assert_eq!(config.scan, ScanSettings { concurrency: 8, per_host: 1, contact: Some("mailto:ops@example.com".into()) });
+    assert_eq!(
+        config.scan,
+        ScanSettings { concurrency: 8, per_host: 1, contact: Some("mailto:ops@example.com".into()) }
+    );
     assert_eq!(config.confirm.surface.after, Duration::from_secs(60));
     assert_eq!(config.egress_allow, ["10.0.0.0/8".parse().unwrap()]);
     let names: Vec<_> = config.receivers.iter().map(|receiver| receiver.name.as_str()).collect();
@@ -260,10 +262,8 @@ fn a_file_that_cannot_be_read_says_why() {
 #[test]
 fn mistakes_of_a_generated_file_are_counted_beyond_two_hundred() {
     let targets: String = (0..1_000).map(|n| format!("- {{ id: t{n}, kind: mcp }}\n")).collect();
-    let (_directory, loaded) = load_files(&[
-        ("driftd.yaml", "inventory: [ i.yaml ]\n"),
-        ("i.yaml", &format!("targets:\n{targets}")),
-    ]);
+    let (_directory, loaded) =
+        load_files(&[("driftd.yaml", "inventory: [ i.yaml ]\n"), ("i.yaml", &format!("targets:\n{targets}"))]);
     let mistakes = loaded.unwrap_err();
     assert_eq!((mistakes.list.len(), mistakes.more), (200, 800));
     assert!(mistakes.to_string().ends_with("and 800 more mistakes"));

@@ -58,15 +58,12 @@ impl GaugeRoom {
         }
         self.outbox().await?;
         self.metrics.store_size.set(size(self.store.size_bytes()?));
-        Ok(TargetGauges {
-            targets: rows.into_values().collect(),
-            incidents,
-            oldest_undecided: stored.oldest_undecided,
-        })
+        Ok(TargetGauges { targets: rows.into_values().collect(), incidents, oldest_undecided: stored.oldest_undecided })
     }
 
     fn row(&self, target: &Target) -> TargetRow {
-        let Standing { up, blocked, confirmed, credential_ok, last_success, facets } = self.scanner.standing(&target.id);
+        let Standing { up, blocked, confirmed, credential_ok, last_success, facets } =
+            self.scanner.standing(&target.id);
         TargetRow {
             summary: target.summary(),
             up,

@@ -38,7 +38,8 @@ impl Outbox for StoreOutbox {
                 bodies.insert((notice.incident, notice.revision), body);
             }
         }
-        let folded = fold_notices(&waiting, &|incident, revision| bodies.get(&(incident, revision)).cloned(), &told, now);
+        let folded =
+            fold_notices(&waiting, &|incident, revision| bodies.get(&(incident, revision)).cloned(), &told, now);
         self.0.fold(&folded.messages, &folded.dropped).await
     }
 

@@ -37,7 +37,8 @@ async fn answer(State(release): State<Release>, Json(request): Json<Value>) -> R
         Some("server/discover") => discover(second),
         Some("tools/list") => list("tools", tools(second)),
         Some(_) | None => {
-            let error = json!({ "jsonrpc": "2.0", "id": id, "error": { "code": -32601, "message": "method not found" } });
+            let error =
+                json!({ "jsonrpc": "2.0", "id": id, "error": { "code": -32601, "message": "method not found" } });
             return (StatusCode::NOT_FOUND, Json(error)).into_response();
         }
     };
@@ -84,8 +85,13 @@ fn tools(second: bool) -> Value {
     });
     let refund_hints = json!({ "readOnlyHint": false, "destructiveHint": true, "openWorldHint": false });
     if second {
-        let refund =
-            tool("issue_refund", "Pays money back to a customer.", &refund_parameters, &["ticket", "amount"], &refund_hints);
+        let refund = tool(
+            "issue_refund",
+            "Pays money back to a customer.",
+            &refund_parameters,
+            &["ticket", "amount"],
+            &refund_hints,
+        );
         let export = tool(
             "export_customers",
             "Sends all customers' records to a URL.",
@@ -95,8 +101,13 @@ fn tools(second: bool) -> Value {
         );
         return json!([search, refund, export]);
     }
-    let refund =
-        tool("create_refund", "Pays money back to a customer.", &refund_parameters, &["ticket", "amount"], &refund_hints);
+    let refund = tool(
+        "create_refund",
+        "Pays money back to a customer.",
+        &refund_parameters,
+        &["ticket", "amount"],
+        &refund_hints,
+    );
     let close = tool(
         "close_ticket",
         "Closes a ticket.",

@@ -293,8 +293,6 @@ fn within(at: Timestamp, hours: i64, now: Timestamp) -> bool {
 }
 
 #[cfg(test)]
-pub(super) mod bench;
-#[cfg(test)]
 mod properties;
 #[cfg(test)]
 mod tests;

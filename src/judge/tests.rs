@@ -74,7 +74,11 @@ fn every_pair_of_captures_of_one_server_is_judged_and_every_drift_has_its_row() 
     for old in &names {
         for new in names.iter().filter(|new| new.split('@').next() == old.split('@').next()) {
             let judgment = pair(old, new).unwrap();
-            assert_eq!(judgment.drifts.is_empty(), capture(old).unwrap().digest == capture(new).unwrap().digest, "{old} {new}");
+            assert_eq!(
+                judgment.drifts.is_empty(),
+                capture(old).unwrap().digest == capture(new).unwrap().digest,
+                "{old} {new}"
+            );
             for drift in &judgment.drifts {
                 assert!(rules::case(&drift.rule.rule, &drift.rule.case).is_some(), "{} is no row", drift.rule);
             }
@@ -84,10 +88,9 @@ fn every_pair_of_captures_of_one_server_is_judged_and_every_drift_has_its_row() 
 
 #[test]
 fn control_pairs_bring_nothing() {
-    for (old, new) in [
-        ("server-everything@2025.11.25", "server-everything@2025.12.18"),
-        ("lab-py-mcp@1.30.0", "lab-py-mcp@2.3.0"),
-    ] {
+    for (old, new) in
+        [("server-everything@2025.11.25", "server-everything@2025.12.18"), ("lab-py-mcp@1.30.0", "lab-py-mcp@2.3.0")]
+    {
         if let Some(judgment) = pair(old, new) {
             assert_eq!(said(&judgment), Vec::<String>::new());
         }
@@ -139,15 +142,24 @@ fn a_change_of_era_is_one_drift_and_the_lists_say_nothing_of_it() {
         &[
             ("mcp.handshake", SESSION),
             ("mcp.transport", r#"{"transport":"streamable_http","era":"session","date":"2025-11-25","session":true}"#),
-            ("mcp.tools", r#"{"tools":[{"name":"pay","inputSchema":{"type":"object"},"execution":{"taskSupport":"optional"}}]}"#),
+            (
+                "mcp.tools",
+                r#"{"tools":[{"name":"pay","inputSchema":{"type":"object"},"execution":{"taskSupport":"optional"}}]}"#,
+            ),
         ],
         Some("2025-11-25"),
     );
     let new = with(
         &[
             ("mcp.handshake", STATELESS),
-            ("mcp.transport", r#"{"transport":"streamable_http","era":"stateless","date":"2026-07-28","session":false}"#),
-            ("mcp.tools", r#"{"resultType":"complete","cacheScope":"private","ttlMs":0,"tools":[{"name":"pay","inputSchema":{"type":"object"}}]}"#),
+            (
+                "mcp.transport",
+                r#"{"transport":"streamable_http","era":"stateless","date":"2026-07-28","session":false}"#,
+            ),
+            (
+                "mcp.tools",
+                r#"{"resultType":"complete","cacheScope":"private","ttlMs":0,"tools":[{"name":"pay","inputSchema":{"type":"object"}}]}"#,
+            ),
         ],
         Some("2026-07-28"),
     );
@@ -198,10 +210,7 @@ fn an_absent_list_is_an_empty_one_and_a_facet_without_baseline_says_nothing() {
 fn a_block_stands_for_everything_else_that_the_scan_would_say() {
     let fact = |rule, case, place| SightFact { rule, case, place, detail: "HTTP 403".to_owned() };
     let tools = SightPlace::Facet(FacetName::stranger(Facet::McpTools));
-    let facts = [
-        fact("scan.partial", "-", tools),
-        fact("scan.blocked", "under_24h", SightPlace::Endpoint),
-    ];
+    let facts = [fact("scan.partial", "-", tools), fact("scan.blocked", "under_24h", SightPlace::Endpoint)];
     let snapshot = list(r#"{"tools":[]}"#);
     let sights = judge(&snapshot.target.id, &BTreeMap::new(), &Memory::default(), &snapshot, &facts).sights;
     assert_eq!(sights.len(), 1);
@@ -218,7 +227,9 @@ fn a_version_that_stood_still_raises_what_hurts_and_nothing_else() {
                 ("mcp.handshake", &SESSION.replace("1.0.0", version)),
                 (
                     "mcp.tools",
-                    &format!(r#"{{"tools":[{{"name":"pay","description":"{description}","inputSchema":{{"type":"object"}}}}]}}"#),
+                    &format!(
+                        r#"{{"tools":[{{"name":"pay","description":"{description}","inputSchema":{{"type":"object"}}}}]}}"#
+                    ),
                 ),
             ],
             None,

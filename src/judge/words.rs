@@ -188,7 +188,10 @@ mod tests {
     #[test]
     fn words_that_went_and_came_are_marked() {
         assert_eq!(diffed("Takes one text", "Takes a short text"), "Takes [-one-] {+a short+} text");
-        assert_eq!(diffed("Gives it back", "Gives it back whole"), "Gives it [-back-] {+back whole+}".replace("[-back-] {+back whole+}", "back {+whole+}"));
+        assert_eq!(
+            diffed("Gives it back", "Gives it back whole"),
+            "Gives it [-back-] {+back whole+}".replace("[-back-] {+back whole+}", "back {+whole+}")
+        );
         assert_eq!(diffed("one two", "one"), "one [-two-]");
     }
 

@@ -91,7 +91,12 @@ impl Collector for TargetCollector {
         // The names are fixed and a test makes them all, so `new` cannot fail here; a scrape without them beats none.
         let Ok(families) = Families::new(&gauges.targets) else { return Vec::new() };
         families.fill(&gauges);
-        families.all().iter().flat_map(|family| family.collect()).filter(|family| !family.get_metric().is_empty()).collect()
+        families
+            .all()
+            .iter()
+            .flat_map(|family| family.collect())
+            .filter(|family| !family.get_metric().is_empty())
+            .collect()
     }
 }
 
@@ -115,9 +120,8 @@ struct Families {
 
 impl Families {
     fn new(targets: &[TargetRow]) -> Result<Self, prometheus::Error> {
-        let family = |name: &str, help: &str, labels: &[&str]| {
-            GaugeVec::new(Opts::new(name, help).namespace("driftd"), labels)
-        };
+        let family =
+            |name: &str, help: &str, labels: &[&str]| GaugeVec::new(Opts::new(name, help).namespace("driftd"), labels);
         let mut info_labels: BTreeMap<String, Vec<String>> = BTreeMap::new();
         let written: BTreeSet<&String> = targets.iter().flat_map(|row| row.summary.labels.keys()).collect();
         for label in written {
@@ -126,18 +130,62 @@ impl Families {
         let mut info: Vec<&str> = vec!["target", "kind"];
         info.extend(info_labels.keys().map(String::as_str));
         Ok(Self {
-            up: family("target_up", "1 when the target answers in its protocol, 0 when it is confirmed unreachable or blocked; absent before anything is known.", &["target"])?,
+            up: family(
+                "target_up",
+                "1 when the target answers in its protocol, 0 when it is confirmed unreachable or blocked; absent before anything is known.",
+                &["target"],
+            )?,
             blocked: family("target_blocked", "1 while a block is confirmed.", &["target"])?,
-            confirmed: family("target_protocol_confirmed", "1 when the last scan that saw anything confirmed the protocol.", &["target", "protocol"])?,
-            credential_ok: family("target_credential_ok", "1 when our credential was taken, 0 when it was refused or cannot be read; absent without one.", &["target"])?,
-            last_success: family("scan_last_success_timestamp_seconds", "When the target's last complete scan ended.", &["target"])?,
-            facet_watched: family("facet_watched", "1 when the facet is watched, 0 when coverage says why not.", &["target", "facet"])?,
-            facet_last_seen: family("facet_last_seen_timestamp_seconds", "When the facet was last seen or clearly absent.", &["target", "facet"])?,
-            baseline_reviewed: family("baseline_reviewed", "1 when a person accepted every facet of the target's baseline.", &["target"])?,
-            baseline_accepted: family("baseline_accepted_timestamp_seconds", "Newest acceptance in the target's baseline.", &["target"])?,
-            drift_open: family("drift_open", "Open units of drift, by severity; absent at zero.", &["target", "severity"])?,
-            incidents: family("incidents", "Incidents that have not ended, by state, worst severity and main impact.", &["state", "severity", "impact"])?,
-            oldest_undecided: family("drift_oldest_undecided_timestamp_seconds", "When the oldest undecided drift was confirmed, by severity; absent without one.", &["severity"])?,
+            confirmed: family(
+                "target_protocol_confirmed",
+                "1 when the last scan that saw anything confirmed the protocol.",
+                &["target", "protocol"],
+            )?,
+            credential_ok: family(
+                "target_credential_ok",
+                "1 when our credential was taken, 0 when it was refused or cannot be read; absent without one.",
+                &["target"],
+            )?,
+            last_success: family(
+                "scan_last_success_timestamp_seconds",
+                "When the target's last complete scan ended.",
+                &["target"],
+            )?,
+            facet_watched: family(
+                "facet_watched",
+                "1 when the facet is watched, 0 when coverage says why not.",
+                &["target", "facet"],
+            )?,
+            facet_last_seen: family(
+                "facet_last_seen_timestamp_seconds",
+                "When the facet was last seen or clearly absent.",
+                &["target", "facet"],
+            )?,
+            baseline_reviewed: family(
+                "baseline_reviewed",
+                "1 when a person accepted every facet of the target's baseline.",
+                &["target"],
+            )?,
+            baseline_accepted: family(
+                "baseline_accepted_timestamp_seconds",
+                "Newest acceptance in the target's baseline.",
+                &["target"],
+            )?,
+            drift_open: family(
+                "drift_open",
+                "Open units of drift, by severity; absent at zero.",
+                &["target", "severity"],
+            )?,
+            incidents: family(
+                "incidents",
+                "Incidents that have not ended, by state, worst severity and main impact.",
+                &["state", "severity", "impact"],
+            )?,
+            oldest_undecided: family(
+                "drift_oldest_undecided_timestamp_seconds",
+                "When the oldest undecided drift was confirmed, by severity; absent without one.",
+                &["severity"],
+            )?,
             info: family("target_info", "Constant 1, labeled by the target's kind and inventory labels.", &info)?,
             info_labels,
         })
@@ -200,9 +248,11 @@ impl Families {
             self.drift_open.with_label_values(&[id, severity.as_str()]).set(whole(*count));
         }
         let mut values: Vec<&str> = vec![id, &kind];
-        values.extend(self.info_labels.values().map(|written| {
-            written.iter().find_map(|label| row.summary.labels.get(label)).map_or("", String::as_str)
-        }));
+        values.extend(
+            self.info_labels.values().map(|written| {
+                written.iter().find_map(|label| row.summary.labels.get(label)).map_or("", String::as_str)
+            }),
+        );
         self.info.with_label_values(&values).set(1.0);
     }
 }

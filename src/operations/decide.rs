@@ -39,7 +39,11 @@ impl Act {
 impl Office {
     pub(super) async fn decide(&self, act: Act, decision: Decision, who: &str) -> Result<Answer, Refused> {
         let (target, about) = self.subject(&decision.reference).await?;
-        let order = Order { about, except: decision.except, author: author(who, decision.reason, decision.ticket, decision.until) };
+        let order = Order {
+            about,
+            except: decision.except,
+            author: author(who, decision.reason, decision.ticket, decision.until),
+        };
         let mut writer = self.store.writer().await;
         let memory = writer.memory(&target).await?;
         let older = self.older(&order.about).await?;
@@ -72,7 +76,8 @@ impl Office {
         let target = self.known_target(id).await?;
         let mut writer = self.store.writer().await;
         let memory = writer.memory(&target).await?;
-        let snapshot = one(self.store.snapshot_by_prefix(&target, digest).await?, "snapshot", &format!("{id}@{digest}"))?;
+        let snapshot =
+            one(self.store.snapshot_by_prefix(&target, digest).await?, "snapshot", &format!("{id}@{digest}"))?;
         let summary = self.summary(&target).await?;
         let scene = self.scene(&target, &summary, &memory);
         let named = Named { digest: snapshot.digest, facets: &snapshot.facets, asked: &snapshot.asked, beside };

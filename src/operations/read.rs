@@ -100,7 +100,9 @@ impl Office {
             }
         };
         let Some(incident) = self.store.incident(id).await? else {
-            return Err(Refused::NotFound(format!("no incident is called {id}; `driftd drift` lists those that stand")));
+            return Err(Refused::NotFound(format!(
+                "no incident is called {id}; `driftd drift` lists those that stand"
+            )));
         };
         let revision = revision.unwrap_or(incident.revision);
         let Some(body) = self.store.revision(id, revision, None).await? else {
@@ -137,7 +139,8 @@ impl Office {
             until: approval.until,
             entry: approval.entry,
         });
-        let awaiting = memory.facets.iter().filter(|(_, facet)| facet.awaiting_approval).map(|(name, _)| name.to_string());
+        let awaiting =
+            memory.facets.iter().filter(|(_, facet)| facet.awaiting_approval).map(|(name, _)| name.to_string());
         Ok(Answer::Baseline(Baseline {
             target: id.to_string(),
             facets: facets.collect(),

@@ -83,7 +83,9 @@ fn headers(
         };
         match (HeaderName::from_bytes(name.as_bytes()), value) {
             (Ok(name), Some(value)) => headers.push((name, value)),
-            (_, _) => tracing::warn!(target_id = %target.id, header = %name, "the header's value cannot be had; it is not sent"),
+            (_, _) => {
+                tracing::warn!(target_id = %target.id, header = %name, "the header's value cannot be had; it is not sent")
+            }
         }
     }
     headers

@@ -6,7 +6,11 @@ use secrecy::ExposeSecret;
 use super::*;
 
 fn environment(directory: &Path) -> Environment {
-    Environment::from_map([("TOKEN", "t0ken-value"), ("BLANK", ""), (CREDENTIALS_DIRECTORY, directory.to_str().unwrap())])
+    Environment::from_map([
+        ("TOKEN", "t0ken-value"),
+        ("BLANK", ""),
+        (CREDENTIALS_DIRECTORY, directory.to_str().unwrap()),
+    ])
 }
 
 fn value(environment: &Environment, secret: &SecretRef) -> Result<String, String> {

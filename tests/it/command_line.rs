@@ -9,7 +9,8 @@ use crate::support::daemon::{Daemon, Home};
 use crate::support::peer::{Quirk, Script, ScriptedPeer, tool};
 use crate::support::webhook::Hook;
 
-const EMPTY: &str = "metrics_listen: 127.0.0.1:0\ninventory: [ inventory.yaml ]\nreceivers: [ { name: terminal, console: {} } ]\n";
+const EMPTY: &str =
+    "metrics_listen: 127.0.0.1:0\ninventory: [ inventory.yaml ]\nreceivers: [ { name: terminal, console: {} } ]\n";
 
 fn empty() -> Home {
     let home = Home::new();
@@ -203,7 +204,8 @@ async fn a_bearer_token_reaches_the_server_and_nothing_else() {
     daemon.delivered().await;
     let body = hook.wait_for(1).await.remove(0).body.to_string();
     assert!(!body.contains(TOKEN), "{body}");
-    for arguments in [&["targets", "show", "peer"][..], &["drift"], &["history"], &["scan", "peer", "--output", "json"]] {
+    for arguments in [&["targets", "show", "peer"][..], &["drift"], &["history"], &["scan", "peer", "--output", "json"]]
+    {
         let said = home.driftd(arguments).await;
         assert!(!out(&said).contains(TOKEN) && !err(&said).contains(TOKEN), "{arguments:?}: {}", out(&said));
     }

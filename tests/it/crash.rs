@@ -82,8 +82,12 @@ async fn nothing_is_lost(home: &Home, hook: &Hook, metrics: SocketAddr) {
     for (id, _) in &sent {
         assert!(hook.tries().contains(id), "{id} never arrived");
     }
-    let opened: std::collections::BTreeSet<String> =
-        hook.deliveries().into_iter().filter(|delivery| delivery.kind() == "drift.opened").map(|delivery| delivery.id).collect();
+    let opened: std::collections::BTreeSet<String> = hook
+        .deliveries()
+        .into_iter()
+        .filter(|delivery| delivery.kind() == "drift.opened")
+        .map(|delivery| delivery.id)
+        .collect();
     assert_eq!(opened.len(), 1, "one id however often it was sent: {opened:?}");
     assert!(hook.deliveries().iter().all(|delivery| delivery.signed));
     let verified = home.driftd(&["drift"]).await;
@@ -101,7 +105,8 @@ async fn a_crash_at_a_named_point_loses_nothing() {
         ready(metrics).await;
         baseline(&home).await;
         peer.change(|script| script.tools = Some(Vec::new()));
-        let ended = tokio::time::timeout(crate::support::PATIENCE, daemon.wait()).await.expect("it crashes at the point");
+        let ended =
+            tokio::time::timeout(crate::support::PATIENCE, daemon.wait()).await.expect("it crashes at the point");
         assert!(!ended.unwrap().success(), "{point}");
         nothing_is_lost(&home, &hook, metrics).await;
     }

@@ -4,21 +4,13 @@ use std::time::Duration;
 
 use crate::support::daemon::{Daemon, Home};
 use crate::support::peers::{
-    EVERYTHING_2026_1_26, FASTMCP_2_3_5, FASTMCP_4_2_3, MCP_1_8_1, MCP_1_12_4, MCP_1_30_0, MCP_2_3_0, Pinned, PinnedPeer,
-    SERVER_2_4_0,
+    EVERYTHING_2026_1_26, FASTMCP_2_3_5, FASTMCP_4_2_3, MCP_1_8_1, MCP_1_12_4, MCP_1_30_0, MCP_2_3_0, Pinned,
+    PinnedPeer, SERVER_2_4_0,
 };
 use crate::support::rmcp_peer::RmcpPeer;
 
-const FLEET: [Pinned; 8] = [
-    SERVER_2_4_0,
-    MCP_2_3_0,
-    FASTMCP_4_2_3,
-    EVERYTHING_2026_1_26,
-    MCP_1_30_0,
-    MCP_1_12_4,
-    FASTMCP_2_3_5,
-    MCP_1_8_1,
-];
+const FLEET: [Pinned; 8] =
+    [SERVER_2_4_0, MCP_2_3_0, FASTMCP_4_2_3, EVERYTHING_2026_1_26, MCP_1_30_0, MCP_1_12_4, FASTMCP_2_3_5, MCP_1_8_1];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn twenty_scans_and_a_restart_of_servers_of_all_dates_yield_no_drift() {
@@ -31,7 +23,8 @@ async fn twenty_scans_and_a_restart_of_servers_of_all_dates_yield_no_drift() {
         inventory.push_str(&format!("  - {{ id: {id}, kind: mcp, url: {:?}, every: 24h }}\n", peer.url()));
         peers.push((id, pinned, peer));
     }
-    let driftd = "metrics_listen: 127.0.0.1:0\ninventory: [ inventory.yaml ]\nreceivers: [ { name: terminal, console: {} } ]\n";
+    let driftd =
+        "metrics_listen: 127.0.0.1:0\ninventory: [ inventory.yaml ]\nreceivers: [ { name: terminal, console: {} } ]\n";
     let home = Home::with(driftd, &inventory);
     let daemon = Daemon::start(&home).await;
     let mut all: Vec<(String, &str)> = peers.iter().map(|(id, pinned, _)| (id.clone(), pinned.date)).collect();

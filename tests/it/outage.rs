@@ -107,7 +107,8 @@ async fn settle(daemon: &Daemon) {
             let due = |at: Option<jiff::Timestamp>| at.is_some_and(|at| at <= now);
             let messages = daemon.messages().await;
             // A later message of an incident waits for the earlier one.
-            let waits = |message: &&driftd::operations::document::Message| message.state == "pending" && due(message.next_at);
+            let waits =
+                |message: &&driftd::operations::document::Message| message.state == "pending" && due(message.next_at);
             if !messages.iter().any(|message| waits(&message)) {
                 return;
             }

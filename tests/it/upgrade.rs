@@ -36,7 +36,9 @@ pub(crate) fn home(url: &str, smtp: &Smtp, hook: &Hook) -> Home {
     );
     home.write(
         "inventory.yaml",
-        &format!("targets:\n  - {{ id: everything, kind: mcp, url: {url:?}, every: 24h, labels: {{ team: platform }} }}\n"),
+        &format!(
+            "targets:\n  - {{ id: everything, kind: mcp, url: {url:?}, every: 24h, labels: {{ team: platform }} }}\n"
+        ),
     );
     home
 }
@@ -149,9 +151,14 @@ fn says_what_happened(mail: &Mail, reference: &str) {
         assert!(told, "{old} -> {new} is not told in:\n{breaks}");
     }
     assert!(breaks.contains("sampleLLM") && breaks.contains("zip"), "{breaks}");
-    assert!(breaks.contains("100 resources") && breaks.contains("3 prompts") && breaks.contains("1 template"), "{breaks}");
+    assert!(
+        breaks.contains("100 resources") && breaks.contains("3 prompts") && breaks.contains("1 template"),
+        "{breaks}"
+    );
     assert!(text.contains("7, 4 and 2 are new"), "{text}");
-    for new in ["gzip-file-as-resource", "simulate-research-query", "toggle-simulated-logging", "toggle-subscriber-updates"] {
+    for new in
+        ["gzip-file-as-resource", "simulate-research-query", "toggle-simulated-logging", "toggle-subscriber-updates"]
+    {
         assert!(section(&text, "GOOD TO KNOW").contains(new) || decide.contains(new), "{new} in:\n{text}");
     }
     assert!(section(&text, "HOW TO DECIDE").contains(&format!("driftd drift accept {reference} --reason")), "{text}");

@@ -11,7 +11,8 @@ use crate::model::confirm::{Confirm, Threshold};
 const TIMES: Bounds = Bounds { least: 1, most: 100 };
 const SPAN: Bounds = Bounds { least: 0, most: 7 * 86_400 };
 
-const SIGHTINGS: Element = Element::new("sightings", Shape::Count(TIMES), "sightings in a row").also_called(&["count", "times"]);
+const SIGHTINGS: Element =
+    Element::new("sightings", Shape::Count(TIMES), "sightings in a row").also_called(&["count", "times"]);
 const AFTER: Element = Element::new("after", Shape::Duration(SPAN), "from the first sighting to the last");
 
 const THRESHOLD: &[Element] = &[SIGHTINGS, AFTER];
@@ -48,7 +49,8 @@ pub(in crate::config) fn decode(reader: &mut Reader<'_>, node: &Node) -> Option<
         })
     };
     Some(Confirm {
-        security: inner(reader, "security", "`security`", THRESHOLD, ("sightings", "after"), security).unwrap_or(security),
+        security: inner(reader, "security", "`security`", THRESHOLD, ("sightings", "after"), security)
+            .unwrap_or(security),
         surface: inner(reader, "surface", "`surface`", THRESHOLD, ("sightings", "after"), surface).unwrap_or(surface),
         sight: inner(reader, "sight", "`sight`", SIGHT, ("failures", "over"), default.sight).unwrap_or(default.sight),
     })
@@ -103,10 +105,7 @@ mod tests {
     fn failures_are_not_sightings() {
         assert_eq!(
             refused("{ sight: { sightings: 0, over: 8d } }", decode),
-            [
-                "unknown key `sightings` in `sight`; it is called `failures`",
-                "this is out of range; from 0s to 7d",
-            ]
+            ["unknown key `sightings` in `sight`; it is called `failures`", "this is out of range; from 0s to 7d",]
         );
     }
 }

@@ -53,8 +53,15 @@ fn owner(name: &str) -> Option<&'static str> {
         "authorization" => Some("a credential goes under `auth`"),
         "host" => Some("it is the host of `url`"),
         "user-agent" => Some("we say who we are; `scan: { contact }` is sent with it"),
-        "connection" | "keep-alive" | "proxy-authenticate" | "proxy-authorization" | "proxy-connection" | "te"
-        | "trailer" | "transfer-encoding" | "upgrade" => Some("it belongs to the connection"),
+        "connection"
+        | "keep-alive"
+        | "proxy-authenticate"
+        | "proxy-authorization"
+        | "proxy-connection"
+        | "te"
+        | "trailer"
+        | "transfer-encoding"
+        | "upgrade" => Some("it belongs to the connection"),
         _ if name.starts_with("mcp-") || name.starts_with("content-") || name.starts_with("accept") => {
             Some("it belongs to the protocol")
         }
@@ -99,10 +106,22 @@ mod tests {
 
     #[test]
     fn headers_of_the_protocol_and_the_connection_are_not_the_inventorys() {
-        for name in ["Host", "Authorization", "MCP-Session-Id", "Content-Type", "Accept", "Accept-Encoding", "TE",
-            "Connection", "Keep-Alive", "Transfer-Encoding", "Upgrade", "Proxy-Authorization", "User-Agent",
-            "Last-Event-ID"]
-        {
+        for name in [
+            "Host",
+            "Authorization",
+            "MCP-Session-Id",
+            "Content-Type",
+            "Accept",
+            "Accept-Encoding",
+            "TE",
+            "Connection",
+            "Keep-Alive",
+            "Transfer-Encoding",
+            "Upgrade",
+            "Proxy-Authorization",
+            "User-Agent",
+            "Last-Event-ID",
+        ] {
             let messages = refused(&format!("{{ {name}: x }}"), decode);
             let expected = format!("the header `{}` cannot be set; ", name.to_lowercase());
             assert!(messages.len() == 1 && messages[0].starts_with(&expected), "{name}: {messages:?}");

@@ -29,8 +29,11 @@ const MATCH: &[Element] = &[
 ];
 
 pub(in crate::config) const KEYS: &[Element] = &[
-    Element::new("match", Shape::Map(MATCH), "what it asks of an event; all of it must hold").also_called(&["matchers"]),
-    Element::new("to", Shape::OneOrList(&NAME), "names of receivers").required().also_called(&["receiver", "receivers"]),
+    Element::new("match", Shape::Map(MATCH), "what it asks of an event; all of it must hold")
+        .also_called(&["matchers"]),
+    Element::new("to", Shape::OneOrList(&NAME), "names of receivers")
+        .required()
+        .also_called(&["receiver", "receivers"]),
     Element::new("continue", Shape::Flag, "whether later routes are tried too"),
     Element::new("group_wait", Shape::Duration(WAIT), "from the first notice of a group to its message"),
     Element::new("group_interval", Shape::Duration(INTERVAL), "between messages of one group"),

@@ -192,10 +192,8 @@ mod tests {
         let text = "{ id: a, kind: mcp, url: \"https://a.example\", timeout: 2m }";
         assert_eq!(
             refused(text, finished),
-            [
-                "this is no limit that can be reached: a request may take 2m, its whole scan 1m; \
-                 raise `scan_timeout` or lower `timeout`"
-            ]
+            ["this is no limit that can be reached: a request may take 2m, its whole scan 1m; \
+                 raise `scan_timeout` or lower `timeout`"]
         );
     }
 

@@ -10,6 +10,7 @@ use crate::model::incident::{Member, Unit};
 use crate::model::pointer::Pointer;
 use crate::model::text;
 
+use super::super::rules;
 use super::{Story, excerpt, words};
 
 /// Units that one message tells; further ones are counted, and stand in the attachment.
@@ -144,8 +145,8 @@ fn describe_one(told: &UnitStory<'_>, room: &mut Room) -> AlertUnit {
         used: true,
         diff: as_one_text(&details, room),
         details,
-        why: text::inert(&words::why(rule, &named), 600),
-        ask: text::inert(&words::ask(rule, &named), 600),
+        why: text::inert(&rules::why(rule, &named), 600),
+        ask: text::inert(&rules::ask(rule, &named), 600),
         mark: unit.mark,
         fingerprints: unit.members.iter().take(FINGERPRINTS).map(|member| member.fingerprint).collect(),
         more_fingerprints: number(unit.members.len().saturating_sub(FINGERPRINTS)),

@@ -6,26 +6,6 @@ use crate::model::facet::{Face, Facet, FacetName};
 use crate::model::incident::{Incident, UnitMark};
 use crate::model::text;
 
-/// Why a rule's change matters, with the names of `items` (as people see them) filled in.
-pub(super) fn why(rule: &str, items: &[String]) -> String {
-    let _ = items;
-    match rule {
-        "mcp.instructions-changed" => "a model reads them at every start.".to_owned(),
-        "mcp.server-name-changed" => "it may be another program.".to_owned(),
-        _ => String::new(),
-    }
-}
-
-/// What to ask or do about it, with the names of `items` filled in.
-pub(super) fn ask(rule: &str, items: &[String]) -> String {
-    let _ = items;
-    match rule {
-        "mcp.instructions-changed" => "did whoever runs the server mean to change what models are told?".to_owned(),
-        "mcp.server-name-changed" => "did whoever runs it mean to replace it?".to_owned(),
-        _ => String::new(),
-    }
-}
-
 /// `9XTB4.1`
 pub(super) fn reference(incident: &Incident) -> String {
     format!("{}.{}", incident.id, incident.revision)

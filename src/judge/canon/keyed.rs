@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::model::facet::{Facet, ListShape};
 use crate::model::json::{Json, Members};
+use crate::model::text;
 
 /// Stands in front of what we add to a peer's name; a U+0000 of the peer's own is doubled.
 const MARK: char = '\u{0}';
@@ -72,28 +73,7 @@ pub(in crate::judge) fn is_unnamed(key: &str) -> bool {
     key.strip_prefix(MARK).is_some_and(|rest| !rest.starts_with(MARK))
 }
 
-/// How people see a key: `NAME#2` for the second of a name, control characters escaped, at most 80 characters.
+/// How people see a key: see [`text::name`].
 pub(in crate::judge) fn shown(key: &str) -> String {
-    let mut out = String::new();
-    let mut characters = key.strip_prefix(MARK).filter(|_| is_unnamed(key)).unwrap_or(key).chars().peekable();
-    let mut count = 0;
-    while let Some(character) = characters.next() {
-        count += 1;
-        if count > 80 {
-            out.push('…');
-            break;
-        }
-        match character {
-            MARK if characters.peek() == Some(&MARK) => {
-                characters.next();
-                out.push_str("\\u{0}");
-            }
-            MARK => out.push('#'),
-            other if crate::judge::hidden::is_hidden(other) || other.is_control() => {
-                out.extend(other.escape_unicode());
-            }
-            other => out.push(other),
-        }
-    }
-    out
+    if key.strip_prefix(MARK) == Some("unnamed") { "(unnamed 1)".to_owned() } else { text::name(key) }
 }

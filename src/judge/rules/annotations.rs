@@ -101,7 +101,11 @@ pub(super) fn judge(place: &Place<'_>, tool: &str) -> Vec<Draft> {
     let mut out = Vec::new();
     for member in changed {
         out.extend(match member.name() {
-            "title" => Some(common::short_text(&member, "tool.title-changed", format!("the title of {tool} {}", common::fate(&member)))),
+            "title" => Some(common::short_text(
+                &member,
+                "tool.title-changed",
+                format!("the title of {tool} {}", common::fate(&member)),
+            )),
             // What read-only says stands above what the two hints below it say.
             name if read_only_flips && depends_on_read_only(name) => None,
             name => Some(hint(name).map_or_else(|| unknown(&member, tool), |hint| one(&member, hint, old, new, tool))),

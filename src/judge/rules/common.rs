@@ -54,7 +54,11 @@ pub(super) fn quote(label: &str, text: &str) -> Detail {
 
 /// A text of one line, as a title: what it was and what it is.
 pub(super) fn short_text(place: &Place<'_>, rule: &'static str, message: String) -> Draft {
-    if differs_in_spacing_only(place) { spacing(place, &message) } else { Draft::plain(place, rule, message).told(place) }
+    if differs_in_spacing_only(place) {
+        spacing(place, &message)
+    } else {
+        Draft::plain(place, rule, message).told(place)
+    }
 }
 
 /// A text of any length.
@@ -104,9 +108,14 @@ pub(super) fn icons(scene: &Scene<'_>, place: &Place<'_>, rule: &'static str, of
     } else {
         "plain"
     };
-    Draft::at(place, rule, case, format!("the icons of {of} {}", fate(place).replace("is", "are").replace("differs", "differ")))
-        .line(format!("from: {}", origins(place.old())))
-        .line(format!("now:  {}", origins(place.new())))
+    Draft::at(
+        place,
+        rule,
+        case,
+        format!("the icons of {of} {}", fate(place).replace("is", "are").replace("differs", "differ")),
+    )
+    .line(format!("from: {}", origins(place.old())))
+    .line(format!("now:  {}", origins(place.new())))
 }
 
 fn sources(value: Option<&Json>) -> Vec<&str> {
@@ -120,7 +129,9 @@ fn host(source: &str) -> Option<String> {
 
 fn origins(value: Option<&Json>) -> String {
     let origin = |source: &str| match Url::parse(source) {
-        Ok(url) => url.host_str().map_or_else(|| format!("{}:", url.scheme()), |host| format!("{}://{host}", url.scheme())),
+        Ok(url) => {
+            url.host_str().map_or_else(|| format!("{}:", url.scheme()), |host| format!("{}://{host}", url.scheme()))
+        }
         Err(_) => "no address".to_owned(),
     };
     let all: BTreeSet<String> = sources(value).into_iter().map(origin).collect();

@@ -145,7 +145,8 @@ impl Draft {
     /// The drift, rated by the table.
     pub(in crate::judge) fn finish(self, target: &TargetId, facet: FacetName) -> Drift {
         let row = rules::case(self.rule, self.case).map(|(_, case)| case);
-        let severity = row.and_then(|case| case.severity).unwrap_or(Severity::Low).max(self.worst.unwrap_or(Severity::Info));
+        let severity =
+            row.and_then(|case| case.severity).unwrap_or(Severity::Low).max(self.worst.unwrap_or(Severity::Info));
         let mut impact: Vec<Impact> = row.map(|case| case.impact.to_vec()).unwrap_or_default();
         for further in self.further {
             if !impact.contains(&further) {
@@ -186,7 +187,13 @@ impl Draft {
 }
 
 /// A drift that is no difference of values: what kept us from seeing.
-pub(in crate::judge) fn sight(path: Pointer, rule: &'static str, case: &'static str, message: String, detail: String) -> Draft {
+pub(in crate::judge) fn sight(
+    path: Pointer,
+    rule: &'static str,
+    case: &'static str,
+    message: String,
+    detail: String,
+) -> Draft {
     let after = vec![Json::from(rule)];
     let details = vec![Detail::Text { text: detail }];
     let (claims, notes, further) = (Vec::new(), Vec::new(), Vec::new());

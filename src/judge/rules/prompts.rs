@@ -41,7 +41,9 @@ fn members(scene: &Scene<'_>, place: &Place<'_>) -> Vec<Draft> {
         }
         let fate = common::fate(&member);
         match member.name() {
-            "title" => out.push(common::short_text(&member, "prompt.title-changed", format!("the title of {name} {fate}"))),
+            "title" => {
+                out.push(common::short_text(&member, "prompt.title-changed", format!("the title of {name} {fate}")))
+            }
             "description" => {
                 let message = format!("the description of {name} {fate}");
                 out.push(common::long_text(scene, &member, "prompt.description-changed", message));

@@ -21,7 +21,8 @@ pub(super) fn judge(scene: &Scene<'_>, items: Items<'_>) -> Vec<Draft> {
     let from: BTreeMap<usize, &Place<'_>> =
         moves.iter().filter_map(|(from, to)| Some((*to, items.removed.get(*from)?))).collect();
     let left: BTreeSet<usize> = moves.iter().map(|(from, _)| *from).collect();
-    let known: BTreeSet<&str> = items.removed.iter().chain(&items.changed).filter_map(|item| sensitive(item.name())).collect();
+    let known: BTreeSet<&str> =
+        items.removed.iter().chain(&items.changed).filter_map(|item| sensitive(item.name())).collect();
     let mut out = Vec::new();
     for (index, place) in items.added.iter().enumerate() {
         let draft = match from.get(&index) {
@@ -166,7 +167,8 @@ pub(in crate::judge) fn sensitive(uri: &str) -> Option<&'static str> {
             (address.is_private() || address.is_loopback() || address.is_link_local()).then_some("a private address")
         }
         url::Host::Ipv6(address) => {
-            (address.is_loopback() || address.is_unique_local() || address.is_unicast_link_local()).then_some("a private address")
+            (address.is_loopback() || address.is_unique_local() || address.is_unicast_link_local())
+                .then_some("a private address")
         }
         url::Host::Domain(name) => (name == "localhost" || name.ends_with(".localhost")).then_some("a private address"),
     }
@@ -178,7 +180,9 @@ mod tests {
 
     #[test]
     fn addresses_that_show_the_inside_are_sensitive() {
-        for uri in ["file:///srv/a", "/etc/hosts", "C:\\a", "http://10.0.0.1/a", "http://[::1]/", "https://u:p@example.com/"] {
+        for uri in
+            ["file:///srv/a", "/etc/hosts", "C:\\a", "http://10.0.0.1/a", "http://[::1]/", "https://u:p@example.com/"]
+        {
             assert!(sensitive(uri).is_some(), "{uri}");
         }
         for uri in ["test://static/1", "https://example.com/a", "demo://10.0.0.1/x", "urn:a:b"] {

@@ -180,7 +180,11 @@ fn described(draft: Draft, schema: &Json) -> Draft {
 
 fn told_texts(place: &Place<'_>, side: Side, tool: &Tool<'_>, position: texts::Position) -> Draft {
     let names = [place.name(), tool.name];
-    let case = if texts::only_generated_titles(place.old(), place.new(), position, &names) { "generated_title" } else { "text" };
+    let case = if texts::only_generated_titles(place.old(), place.new(), position, &names) {
+        "generated_title"
+    } else {
+        "text"
+    };
     let message = format!("texts in the {} schema of {} differ: {}", side.word(), tool.shown, shown(place.name()));
     changed_places(Draft::at(place, "tool.param-description-changed", case, message), place)
 }

@@ -44,11 +44,15 @@ pub(in crate::judge) fn judge(accepted: &[Json], seen: &[Json], handshake_tells:
 }
 
 fn era_changed(era: &Place<'_>, changed: &[Place<'_>]) -> Draft {
-    let draft = Draft::plain(era, "mcp.era-changed", "the server speaks another era of the protocol".to_owned()).told(era);
-    changed.iter().filter(|member| matches!(member.name(), "date" | "session" | "framing")).fold(draft, |draft, member| {
-        let draft = draft.claiming(member.path().clone(), member.new());
-        if member.name() == "date" { draft.told(member) } else { draft }
-    })
+    let draft =
+        Draft::plain(era, "mcp.era-changed", "the server speaks another era of the protocol".to_owned()).told(era);
+    changed.iter().filter(|member| matches!(member.name(), "date" | "session" | "framing")).fold(
+        draft,
+        |draft, member| {
+            let draft = draft.claiming(member.path().clone(), member.new());
+            if member.name() == "date" { draft.told(member) } else { draft }
+        },
+    )
 }
 
 /// The date that is spoken.

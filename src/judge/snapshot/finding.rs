@@ -30,7 +30,8 @@ fn row(rule: &str, case: &str, verdict: CheckVerdict, evidence: String, reason: 
     let severity = found.and_then(|(_, case)| case.severity).unwrap_or(Severity::Info);
     let status = found.and_then(|(_, case)| case.status).unwrap_or_else(|| default_status(severity));
     let words = found.map(|(rule, _)| rule);
-    let message = words.map(|rule| if evidence.is_empty() { rule.title.to_owned() } else { format!("{}: {evidence}", rule.title) });
+    let message = words
+        .map(|rule| if evidence.is_empty() { rule.title.to_owned() } else { format!("{}: {evidence}", rule.title) });
     Check {
         rule: rule.to_owned(),
         case: case.to_owned(),

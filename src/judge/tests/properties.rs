@@ -27,8 +27,24 @@ fn value() -> impl Strategy<Value = Json> {
 /// Member names that rules know, and one that none knows.
 fn keyword() -> impl Strategy<Value = String> {
     prop::sample::select(vec![
-        "title", "description", "inputSchema", "outputSchema", "annotations", "icons", "execution", "_meta", "readOnlyHint",
-        "destructiveHint", "type", "properties", "required", "x-mcp-header", "mimeType", "arguments", "taskSupport", "odd",
+        "title",
+        "description",
+        "inputSchema",
+        "outputSchema",
+        "annotations",
+        "icons",
+        "execution",
+        "_meta",
+        "readOnlyHint",
+        "destructiveHint",
+        "type",
+        "properties",
+        "required",
+        "x-mcp-header",
+        "mimeType",
+        "arguments",
+        "taskSupport",
+        "odd",
     ])
     .prop_map(str::to_owned)
 }

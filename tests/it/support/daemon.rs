@@ -59,7 +59,8 @@ impl Home {
 
     /// The configuration as `driftd` reads it.
     pub(crate) fn config(&self) -> config::Config {
-        config::load(&self.path().join("driftd.yaml"), &self.environment()).unwrap_or_else(|mistakes| panic!("{mistakes}"))
+        config::load(&self.path().join("driftd.yaml"), &self.environment())
+            .unwrap_or_else(|mistakes| panic!("{mistakes}"))
     }
 
     /// Runs the real program on this home.

@@ -22,7 +22,10 @@ pub(super) fn judge(scene: &Scene<'_>, place: &Place<'_>) -> Vec<Draft> {
             }
             "experimental" => {
                 let message = format!("the experimental features {}", common::fate(&capability).replace("is", "are"));
-                out.push(Draft::plain(&capability, "mcp.experimental-changed", message.replace("differs", "differ")).told(&capability));
+                out.push(
+                    Draft::plain(&capability, "mcp.experimental-changed", message.replace("differs", "differ"))
+                        .told(&capability),
+                );
             }
             _ => out.extend(one(&capability)),
         }
@@ -42,12 +45,21 @@ fn extension(place: &Place<'_>) -> Draft {
 fn one(place: &Place<'_>) -> Vec<Draft> {
     let name = shown(place.name());
     match (place.old(), place.new()) {
-        (None, _) => vec![Draft::plain(place, "mcp.capability-added", format!("the capability {name} is new")).told(place)],
-        (Some(_), None) => vec![Draft::plain(place, "mcp.capability-removed", format!("the capability {name} is gone"))],
-        (Some(_), Some(_)) if place.name() == "tasks" => {
-            vec![Draft::plain(place, "mcp.tasks-support-changed", "what can be run as a task differs".to_owned()).told(place)]
+        (None, _) => {
+            vec![Draft::plain(place, "mcp.capability-added", format!("the capability {name} is new")).told(place)]
         }
-        (Some(_), Some(_)) if place.is_object() => place.changed().iter().filter_map(|flag| member(flag, &name)).collect(),
+        (Some(_), None) => {
+            vec![Draft::plain(place, "mcp.capability-removed", format!("the capability {name} is gone"))]
+        }
+        (Some(_), Some(_)) if place.name() == "tasks" => {
+            vec![
+                Draft::plain(place, "mcp.tasks-support-changed", "what can be run as a task differs".to_owned())
+                    .told(place),
+            ]
+        }
+        (Some(_), Some(_)) if place.is_object() => {
+            place.changed().iter().filter_map(|flag| member(flag, &name)).collect()
+        }
         (Some(_), Some(_)) => vec![Draft::other(place, format!("the capability {name} differs"))],
     }
 }

@@ -38,7 +38,8 @@ pub(super) fn judge(scene: &Scene<'_>, root: &Place<'_>, seen: &[Json]) -> Vec<D
 
 /// Another name; the title that changed with it is told beside it.
 fn renamed(name: &Place<'_>, title: &Place<'_>) -> Draft {
-    let draft = Draft::plain(name, "mcp.server-name-changed", "the server calls itself by another name".to_owned()).told(name);
+    let draft =
+        Draft::plain(name, "mcp.server-name-changed", "the server calls itself by another name".to_owned()).told(name);
     if !title.differs() {
         return draft;
     }
@@ -55,7 +56,9 @@ fn one(scene: &Scene<'_>, place: &Place<'_>) -> Draft {
             let message = format!("the description of the server {fate}");
             common::long_text(scene, place, "mcp.server-description-changed", message)
         }
-        "icons" => Draft::plain(place, "mcp.server-icons-changed", "the icons of the server differ".to_owned()).told(place),
+        "icons" => {
+            Draft::plain(place, "mcp.server-icons-changed", "the icons of the server differ".to_owned()).told(place)
+        }
         "websiteUrl" => website(place),
         other => Draft::other(place, format!("{} of the server info {fate}", shown(other))),
     }
