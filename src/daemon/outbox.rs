@@ -33,7 +33,7 @@ impl Outbox for StoreOutbox {
         let told = self.0.told(&incidents.into_iter().collect::<Vec<_>>()).await?;
         let mut bodies: BTreeMap<(IncidentId, u32), Body> = BTreeMap::new();
         for notice in &waiting {
-            let body = self.0.revision(notice.incident, notice.revision, Some(notice.event)).await?;
+            let body = self.0.revision(notice.incident, notice.revision, None).await?;
             if let Some(body) = body {
                 bodies.insert((notice.incident, notice.revision), body);
             }

@@ -12,11 +12,11 @@ use serde_json::{Value, json};
 
 /// Changes the sample server from its first release to its second.
 #[derive(Clone, Debug, Default)]
-pub struct Release(Arc<AtomicBool>);
+pub(super) struct Release(Arc<AtomicBool>);
 
 impl Release {
     /// From now on the second release answers.
-    pub fn ship(&self) {
+    pub(super) fn ship(&self) {
         self.0.store(true, Ordering::SeqCst);
     }
 
@@ -26,7 +26,7 @@ impl Release {
 }
 
 /// The server's only route.
-pub fn router(release: Release) -> Router {
+pub(super) fn router(release: Release) -> Router {
     Router::new().route("/mcp", post(answer)).with_state(release)
 }
 
