@@ -80,8 +80,7 @@ impl Environment {
         if !is_credential_name(name) {
             return Err(SecretError::CredentialName(name.to_owned()));
         }
-        let directory =
-            self.path(CREDENTIALS_DIRECTORY).ok_or_else(|| SecretError::NoCredentials(name.to_owned()))?;
+        let directory = self.path(CREDENTIALS_DIRECTORY).ok_or_else(|| SecretError::NoCredentials(name.to_owned()))?;
         Ok(directory.join(name))
     }
 }

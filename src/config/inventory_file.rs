@@ -46,7 +46,7 @@ impl Together {
         if matches!(node.value, Value::Null) {
             // A file that was cut off must not look like one whose targets all left.
             let error = ConfigError::MissingKey { key: "targets", inside: "the file", says: "`targets: []` for none" };
-            reader.mistake(node.span, error);
+            reader.mistake_at(reader.whole_file(), error, None);
             return;
         }
         if !reader.is_of(&node, &Shape::Map(KEYS), "the file") {

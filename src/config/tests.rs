@@ -118,9 +118,8 @@ fn uncommented(text: &str) -> String {
 #[test]
 fn the_examples_that_are_shipped_are_right_and_complete() {
     let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("config");
-    let [main, inventory] = ["driftd.yaml", "inventory.yaml"].map(|name| {
-        uncommented(&fs::read_to_string(shipped.join(name)).unwrap())
-    });
+    let [main, inventory] =
+        ["driftd.yaml", "inventory.yaml"].map(|name| uncommented(&fs::read_to_string(shipped.join(name)).unwrap()));
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("driftd.yaml"), &main).unwrap();
     fs::write(directory.path().join("inventory.yaml"), &inventory).unwrap();
@@ -160,7 +159,10 @@ fn everything_that_can_be_said_arrives() {
     assert_eq!(config.store, configs().join("data/driftd.db"));
     assert_eq!(config.control, Path::new("/run/driftd/driftd.sock"));
     assert_eq!(config.inventory_files.len(), 2);
-    assert_eq!(config.scan, ScanSettings { concurrency: 8, per_host: 1, contact: Some("mailto:ops@example.com".into()) });
+    assert_eq!(
+        config.scan,
+        ScanSettings { concurrency: 8, per_host: 1, contact: Some("mailto:ops@example.com".into()) }
+    );
     assert_eq!(config.confirm.surface.after, Duration::from_secs(60));
     assert_eq!(config.egress_allow, ["10.0.0.0/8".parse().unwrap()]);
     let names: Vec<_> = config.receivers.iter().map(|receiver| receiver.name.as_str()).collect();
@@ -168,7 +170,7 @@ fn everything_that_can_be_said_arrives() {
     let ids: Vec<_> = config.targets.iter().map(|target| target.id.as_str()).collect();
     assert_eq!(ids, ["tickets", "wiki", "from-team-a"]);
     let [tickets, wiki, team] = config.targets.as_slice() else { panic!("{ids:?}") };
-    assert_eq!(tickets.auth, Some(Auth::Bearer(SecretRef::File(configs().join("token")))));
+    assert_eq!(tickets.auth, Some(Auth::Bearer(SecretRef::File(configs().join("parts/../token")))));
     assert_eq!(tickets.cadence, Cadence::Every(Duration::from_secs(300)));
     assert_eq!(wiki.baseline, BaselineMode::Approve);
     assert!(matches!(&wiki.cadence, Cadence::Cron { timezone, .. } if timezone == "Europe/Madrid"));
@@ -209,7 +211,16 @@ fn an_id_in_two_files_names_both_places() {
         ("driftd.yaml", "inventory: [ one.yaml, \"d/*.yaml\" ]\n"),
         ("one.yaml", target),
         ("d/two.yaml", target),
-    ]), @"");
+    ]), @r#"
+    d/two.yaml:2:9: two targets have the id `a`
+       |
+     2 | - { id: a, kind: mcp, url: "https://a.example" }
+       |         ^ the id is the target: each has its own
+      one.yaml:2:9: the first stands here
+         |
+       2 | - { id: a, kind: mcp, url: "https://a.example" }
+         |         ^
+    "#);
 }
 
 #[test]
@@ -218,7 +229,16 @@ fn defaults_in_two_files_name_both_places() {
         ("driftd.yaml", "inventory: [ one.yaml, two.yaml ]\n"),
         ("one.yaml", "defaults: { every: 5m }\n"),
         ("two.yaml", "targets: []\ndefaults: { every: 6m }\n"),
-    ]), @"");
+    ]), @r#"
+    two.yaml:2:1: `defaults` stands in two inventory files
+       |
+     2 | defaults: { every: 6m }
+       | ^^^^^^^^ keep them in one file
+      one.yaml:1:1: they stand here first
+         |
+       1 | defaults: { every: 5m }
+         | ^^^^^^^^
+    "#);
 }
 
 #[test]
@@ -235,12 +255,14 @@ fn a_file_that_is_listed_twice_is_read_once() {
 #[test]
 fn an_inventory_that_is_not_there_is_a_mistake_of_the_file_that_lists_it() {
     let message = refused(&[("driftd.yaml", "inventory:\n- gone.yaml\n")]);
-    assert!(message.starts_with("driftd.yaml:2:3: this is no inventory that can be read: "), "{message}");
+    assert!(message.starts_with("driftd.yaml:2:3: the inventory cannot be read: "), "{message}");
 }
 
 #[test]
 fn an_inventory_that_was_cut_off_does_not_look_empty() {
-    insta::assert_snapshot!(refused(&[("driftd.yaml", "inventory: [ a.yaml ]\n"), ("a.yaml", "")]), @"");
+    insta::assert_snapshot!(refused(&[("driftd.yaml", "inventory: [ a.yaml ]\n"), ("a.yaml", "")]), @r#"
+    a.yaml: the file has no `targets`; add `targets`: `targets: []` for none
+    "#);
 }
 
 #[test]
@@ -260,10 +282,8 @@ fn a_file_that_cannot_be_read_says_why() {
 #[test]
 fn mistakes_of_a_generated_file_are_counted_beyond_two_hundred() {
     let targets: String = (0..1_000).map(|n| format!("- {{ id: t{n}, kind: mcp }}\n")).collect();
-    let (_directory, loaded) = load_files(&[
-        ("driftd.yaml", "inventory: [ i.yaml ]\n"),
-        ("i.yaml", &format!("targets:\n{targets}")),
-    ]);
+    let (_directory, loaded) =
+        load_files(&[("driftd.yaml", "inventory: [ i.yaml ]\n"), ("i.yaml", &format!("targets:\n{targets}"))]);
     let mistakes = loaded.unwrap_err();
     assert_eq!((mistakes.list.len(), mistakes.more), (200, 800));
     assert!(mistakes.to_string().ends_with("and 800 more mistakes"));

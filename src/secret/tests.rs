@@ -6,7 +6,11 @@ use secrecy::ExposeSecret;
 use super::*;
 
 fn environment(directory: &Path) -> Environment {
-    Environment::from_map([("TOKEN", "t0ken-value"), ("BLANK", ""), (CREDENTIALS_DIRECTORY, directory.to_str().unwrap())])
+    Environment::from_map([
+        ("TOKEN", "t0ken-value"),
+        ("BLANK", ""),
+        (CREDENTIALS_DIRECTORY, directory.to_str().unwrap()),
+    ])
 }
 
 fn value(environment: &Environment, secret: &SecretRef) -> Result<String, String> {
@@ -152,7 +156,7 @@ fn a_marker_cannot_end_the_json_text_it_stands_in() {
 #[test]
 fn a_body_made_of_one_repeated_character_is_one_stretch() {
     let redactor = Redactor::new([("T", "aaaaaaaa"), ("U", "aaaaaaa")]);
-    assert_eq!(redactor.redact(&"a".repeat(1 << 20)), "‹secret U›");
+    assert_eq!(redactor.redact(&"a".repeat(1 << 20)), "‹secret T›");
 }
 
 #[test]

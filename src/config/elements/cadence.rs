@@ -70,7 +70,8 @@ fn zone(reader: &mut Reader<'_>, node: &Node) -> Option<String> {
         return Some(text);
     }
     let near = spelling::nearest(&text, TZ_VARIANTS.iter().map(|zone| zone.name()));
-    let remedy = near.map_or_else(|| "write it as `Europe/Madrid`".to_owned(), |zone| format!("did you mean `{zone}`?"));
+    let remedy =
+        near.map_or_else(|| "write it as `Europe/Madrid`".to_owned(), |zone| format!("did you mean `{zone}`?"));
     reader.mistake(node.span, ConfigError::UnknownWord { what: "time zone", remedy });
     None
 }

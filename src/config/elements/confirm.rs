@@ -2,6 +2,8 @@
 //!
 //! `{ sightings, after }` alone sets classes *security* and *surface*; what is not said keeps its default.
 
+use std::time::Duration;
+
 use super::super::error::ConfigError;
 use super::super::reader::{Fields, Reader};
 use super::super::tree::Node;
@@ -11,7 +13,8 @@ use crate::model::confirm::{Confirm, Threshold};
 const TIMES: Bounds = Bounds { least: 1, most: 100 };
 const SPAN: Bounds = Bounds { least: 0, most: 7 * 86_400 };
 
-const SIGHTINGS: Element = Element::new("sightings", Shape::Count(TIMES), "sightings in a row").also_called(&["count", "times"]);
+const SIGHTINGS: Element =
+    Element::new("sightings", Shape::Count(TIMES), "sightings in a row").also_called(&["count", "times"]);
 const AFTER: Element = Element::new("after", Shape::Duration(SPAN), "from the first sighting to the last");
 
 const THRESHOLD: &[Element] = &[SIGHTINGS, AFTER];
@@ -39,36 +42,45 @@ pub(in crate::config) fn decode(reader: &mut Reader<'_>, node: &Node) -> Option<
             }
         }
     }
-    let security = threshold(reader, &fields, ("sightings", "after"), default.security);
-    let surface = threshold(reader, &fields, ("sightings", "after"), default.surface);
-    let inner = |reader: &mut Reader<'_>, key: &'static str, inside, elements, names, default| {
-        fields.node(key).map(|node| {
-            let fields = Fields::of(reader, node, inside, elements);
-            threshold(reader, &fields, names, default)
-        })
-    };
+    let (sightings, after) = parts(reader, &fields, "sightings", "after");
+    let both = |class: Threshold| class.with(sightings, after);
     Some(Confirm {
-        security: inner(reader, "security", "`security`", THRESHOLD, ("sightings", "after"), security).unwrap_or(security),
-        surface: inner(reader, "surface", "`surface`", THRESHOLD, ("sightings", "after"), surface).unwrap_or(surface),
-        sight: inner(reader, "sight", "`sight`", SIGHT, ("failures", "over"), default.sight).unwrap_or(default.sight),
+        security: class(reader, &fields, "security", both(default.security)),
+        surface: class(reader, &fields, "surface", both(default.surface)),
+        sight: match fields.node("sight") {
+            None => default.sight,
+            Some(node) => {
+                let fields = Fields::of(reader, node, "`sight`", SIGHT);
+                let (failures, over) = parts(reader, &fields, "failures", "over");
+                default.sight.with(failures, over)
+            }
+        },
     })
 }
 
-fn threshold(
-    reader: &mut Reader<'_>,
-    fields: &Fields<'_>,
-    (times, span): (&str, &str),
-    default: Threshold,
-) -> Threshold {
-    let sightings = fields.read(reader, times, |reader, node| count::decode(reader, node, TIMES));
-    let after = fields.read(reader, span, |reader, node| duration::decode(reader, node, SPAN));
-    Threshold { sightings: sightings.unwrap_or(default.sightings), after: after.unwrap_or(default.after) }
+fn class(reader: &mut Reader<'_>, fields: &Fields<'_>, key: &'static str, default: Threshold) -> Threshold {
+    let Some(node) = fields.node(key) else { return default };
+    let fields = Fields::of(reader, node, "a class of `confirm`", THRESHOLD);
+    let (sightings, after) = parts(reader, &fields, "sightings", "after");
+    default.with(sightings, after)
+}
+
+fn parts(reader: &mut Reader<'_>, fields: &Fields<'_>, times: &str, span: &str) -> (Option<u32>, Option<Duration>) {
+    (
+        fields.read(reader, times, |reader, node| count::decode(reader, node, TIMES)),
+        fields.read(reader, span, |reader, node| duration::decode(reader, node, SPAN)),
+    )
+}
+
+impl Threshold {
+    /// With what is said, and the rest as it was.
+    fn with(self, sightings: Option<u32>, after: Option<Duration>) -> Self {
+        Self { sightings: sightings.unwrap_or(self.sightings), after: after.unwrap_or(self.after) }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::super::testing::{refused, taken};
     use super::*;
 
@@ -103,10 +115,7 @@ mod tests {
     fn failures_are_not_sightings() {
         assert_eq!(
             refused("{ sight: { sightings: 0, over: 8d } }", decode),
-            [
-                "unknown key `sightings` in `sight`; it is called `failures`",
-                "this is out of range; from 0s to 7d",
-            ]
+            ["unknown key `sightings` in `sight`; it is called `failures`", "this is out of range; from 0s to 7d",]
         );
     }
 }

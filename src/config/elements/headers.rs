@@ -7,6 +7,7 @@ use http::{HeaderName, HeaderValue};
 use super::super::error::ConfigError;
 use super::super::hiding::sounds_secret;
 use super::super::reader::Reader;
+use super::super::source::short;
 use super::super::tree::{Entry, Node, Value};
 use super::{Form, Shape, secret};
 use crate::model::secret::TextOrSecret;
@@ -53,8 +54,15 @@ fn owner(name: &str) -> Option<&'static str> {
         "authorization" => Some("a credential goes under `auth`"),
         "host" => Some("it is the host of `url`"),
         "user-agent" => Some("we say who we are; `scan: { contact }` is sent with it"),
-        "connection" | "keep-alive" | "proxy-authenticate" | "proxy-authorization" | "proxy-connection" | "te"
-        | "trailer" | "transfer-encoding" | "upgrade" => Some("it belongs to the connection"),
+        "connection"
+        | "keep-alive"
+        | "proxy-authenticate"
+        | "proxy-authorization"
+        | "proxy-connection"
+        | "te"
+        | "trailer"
+        | "transfer-encoding"
+        | "upgrade" => Some("it belongs to the connection"),
         _ if name.starts_with("mcp-") || name.starts_with("content-") || name.starts_with("accept") => {
             Some("it belongs to the protocol")
         }
@@ -68,7 +76,7 @@ fn value(reader: &mut Reader<'_>, entry: &Entry, name: &str) -> Option<TextOrSec
     if matches!(node.value, Value::Map(_)) || sounds_secret(name) {
         return secret::decode(reader, node).map(TextOrSecret::Secret);
     }
-    if !reader.is_of(node, &VALUE, &format!("the header `{name}`")) {
+    if !reader.is_of(node, &VALUE, &format!("the header `{}`", short(name))) {
         return None;
     }
     let text = reader.text(node);
@@ -99,10 +107,22 @@ mod tests {
 
     #[test]
     fn headers_of_the_protocol_and_the_connection_are_not_the_inventorys() {
-        for name in ["Host", "Authorization", "MCP-Session-Id", "Content-Type", "Accept", "Accept-Encoding", "TE",
-            "Connection", "Keep-Alive", "Transfer-Encoding", "Upgrade", "Proxy-Authorization", "User-Agent",
-            "Last-Event-ID"]
-        {
+        for name in [
+            "Host",
+            "Authorization",
+            "MCP-Session-Id",
+            "Content-Type",
+            "Accept",
+            "Accept-Encoding",
+            "TE",
+            "Connection",
+            "Keep-Alive",
+            "Transfer-Encoding",
+            "Upgrade",
+            "Proxy-Authorization",
+            "User-Agent",
+            "Last-Event-ID",
+        ] {
             let messages = refused(&format!("{{ {name}: x }}"), decode);
             let expected = format!("the header `{}` cannot be set; ", name.to_lowercase());
             assert!(messages.len() == 1 && messages[0].starts_with(&expected), "{name}: {messages:?}");

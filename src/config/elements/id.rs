@@ -19,7 +19,8 @@ pub(in crate::config) fn decode(reader: &mut Reader<'_>, node: &Node) -> Option<
 
 /// The id that a person would make of it.
 fn corrected(text: &str) -> Option<TargetId> {
-    let kept = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') { c.to_ascii_lowercase() } else { '-' };
+    let kept =
+        |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') { c.to_ascii_lowercase() } else { '-' };
     let id: String = text.trim().chars().take(64).map(kept).collect();
     id.trim_matches(['-', '.', '_']).parse().ok()
 }

@@ -17,7 +17,8 @@ pub(in crate::config) fn decode(reader: &mut Reader<'_>, node: &Node) -> Option<
     let mut labels = BTreeMap::new();
     for entry in entries {
         if !is_name(&entry.key) {
-            let why = "it has letters, digits, `_`, `-` and `.`, at most 64, and starts with a letter or `_`".to_owned();
+            let why =
+                "it has letters, digits, `_`, `-` and `.`, at most 64, and starts with a letter or `_`".to_owned();
             reader.mistake(entry.span, ConfigError::Malformed { what: "label", why, remedy: String::new() });
         } else if labels.contains_key(&entry.key) {
             let error = ConfigError::DuplicateKey { key: entry.key.clone(), inside: "labels" };

@@ -43,7 +43,8 @@ fn contact(reader: &mut Reader<'_>, node: &Node) -> Option<String> {
     if plain && known && text.len() <= 256 {
         return Some(text);
     }
-    let (why, remedy) = ("it is no plain URL of a person".to_owned(), "write it as `mailto:ops@example.com`".to_owned());
+    let (why, remedy) =
+        ("it is no plain URL of a person".to_owned(), "write it as `mailto:ops@example.com`".to_owned());
     reader.mistake(node.span, ConfigError::Malformed { what: "contact", why, remedy });
     None
 }
@@ -65,7 +66,8 @@ mod tests {
 
     #[test]
     fn a_contact_is_a_url_that_a_header_can_carry() {
-        for text in ["ops@example.com", "\"mailto:a b@example.com\"", "\"mailto:a@b) Mozilla/5.0\"", "ftp://x", "\"\""] {
+        for text in ["ops@example.com", "\"mailto:a b@example.com\"", "\"mailto:a@b) Mozilla/5.0\"", "ftp://x", "\"\""]
+        {
             let message = "this is no contact: it is no plain URL of a person; write it as `mailto:ops@example.com`";
             assert_eq!(refused(&format!("{{ contact: {text} }}"), decode), [message], "{text}");
         }

@@ -7,8 +7,8 @@ use secrecy::SecretString;
 use super::super::error::ConfigError;
 use super::super::hiding::is_conventional_variable;
 use super::super::reader::Reader;
-use super::super::tree::{Entry, Node, Value};
 use super::super::spelling;
+use super::super::tree::{Entry, Node, Value};
 use crate::model::secret::SecretRef;
 use crate::secret::{SecretError, is_credential_name};
 
@@ -137,7 +137,9 @@ mod tests {
             ("{ evn: A }", "unknown key `evn` in a reference to a secret; did you mean `env`?".to_owned()),
             (
                 "{ env: hunter-2 }",
-                format!("this is no name of an environment variable: it has letters, digits and `_`, and starts with no digit; {says}"),
+                format!(
+                    "this is no name of an environment variable: it has letters, digits and `_`, and starts with no digit; {says}"
+                ),
             ),
             ("{ credential: a/b }", format!("this is no name of a credential: it is one segment of a path; {says}")),
             ("{ file: }", format!("this is no path: it is empty; {says}")),
@@ -152,7 +154,9 @@ mod tests {
         assert_eq!(secret, SecretRef::Env("PASSWORD".into()));
         assert_eq!(
             refused("{ env: ABSENT }", resolved),
-            ["a secret has no value: that environment variable is not set; a receiver's secrets must be there at start"]
+            [
+                "a secret has no value: that environment variable is not set; a receiver's secrets must be there at start"
+            ]
         );
     }
 }

@@ -52,7 +52,10 @@ mod tests {
     #[test]
     fn another_word_is_none() {
         assert_eq!(refused("\">=hihg\"", decode), ["this is no severity; did you mean `>=high`?"]);
-        assert_eq!(refused("\">high\"", decode), ["this is no severity; write it as `\">=high\"`, `high` or `\"<=high\"`"]);
+        assert_eq!(
+            refused("\">high\"", decode),
+            ["this is no severity; write it as `\">=high\"`, `high` or `\"<=high\"`"]
+        );
         assert_eq!(refused("urgent", decode), ["this is no severity; one of: info, low, medium, high, critical"]);
     }
 }

@@ -8,7 +8,9 @@ use super::super::tree::Node;
 use super::{Element, Form, Shape};
 
 pub(in crate::config) const KEYS: &[Element] =
-    &[Element::new("sqlite", Shape::Text(Form::Path), "the path of the database").required().also_called(&["path", "file"])];
+    &[Element::new("sqlite", Shape::Text(Form::Path), "the path of the database")
+        .required()
+        .also_called(&["path", "file"])];
 
 pub(in crate::config) fn decode(reader: &mut Reader<'_>, node: &Node) -> Option<PathBuf> {
     let fields = Fields::of(reader, node, "`store`", KEYS);
