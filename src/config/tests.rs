@@ -1,10 +1,10 @@
 use std::fs;
 use std::time::Duration;
 
+use proptest::prelude::*;
+
 use super::*;
-use crate::model::inventory::{Auth, Cadence};
-use crate::model::receiver::Channel;
-use crate::model::secret::SecretRef;
+use crate::model::inventory::Cadence;
 use crate::model::target::BaselineMode;
 
 /// Variables that the files of these tests refer to.
@@ -174,6 +174,9 @@ fn everything_that_can_be_said_arrives() {
     assert_eq!(tickets.cadence, Cadence::Every(Duration::from_secs(300)));
     assert_eq!(wiki.baseline, BaselineMode::Approve);
     assert!(matches!(&wiki.cadence, Cadence::Cron { timezone, .. } if timezone == "Europe/Madrid"));
+    let secrets: Vec<_> = config.secrets().iter().map(ToString::to_string).collect();
+    let token = format!("file {}", configs().join("parts/../token").display());
+    assert_eq!(secrets, ["env SMTP_PASSWORD", "env HOOK_URL", "env HOOK_SECRET", &token, "env PLAIN"]);
     // Defaults reach targets of other files.
     assert_eq!(team.cadence, Cadence::Every(Duration::from_secs(3_600)));
     assert_eq!(team.timeout, Duration::from_secs(5));
@@ -313,5 +316,42 @@ fn a_secret_in_any_place_of_a_wrong_file_is_not_shown() {
     ] {
         let message = refused(&[("driftd.yaml", "inventory: [ i.yaml ]"), ("i.yaml", &text)]);
         assert!(!message.contains(secret), "{text}\n{message}");
+    }
+}
+
+/// A file with everything in it, and one of the characters that YAML, our forms and terminals care about.
+fn edits() -> impl Strategy<Value = Vec<(prop::sample::Index, char)>> {
+    let character = prop::sample::select(
+        "{}[]:,#&*!|>'\"%@`-? \n\t\r~<a0é\u{0}\u{1b}\u{202e}\u{feff}\u{10ffff}".chars().collect::<Vec<_>>(),
+    );
+    prop::collection::vec((any::<prop::sample::Index>(), character), 1..8)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_file_with_any_edits_is_taken_or_refused_and_harmless_to_show(edits in edits(), inventory in any::<bool>()) {
+        let name = if inventory { "parts/everything.yml" } else { "good-everything.yml" };
+        let mut text: Vec<char> = fs::read_to_string(configs().join(name)).unwrap().chars().collect();
+        for (index, character) in edits {
+            let at = index.index(text.len());
+            text[at] = character;
+        }
+        let text: String = text.into_iter().collect();
+        let environment = environment();
+        let mut reader = Reader::new(&environment);
+        let value = reader.take(Path::new("f.yaml"), text).map(|node| {
+            if inventory {
+                inventory_file::decode(&mut reader, &node);
+            } else {
+                daemon_file::decode(&mut reader, &node);
+            }
+        });
+        if let Err(mistakes) = reader.finish(value) {
+            let message = mistakes.to_string();
+            prop_assert!(!message.is_empty());
+            prop_assert!(message.chars().all(|c| c == '\n' || !c.is_control() && c != '\u{202e}'), "{message:?}");
+        }
     }
 }

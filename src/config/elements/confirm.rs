@@ -43,7 +43,7 @@ pub(in crate::config) fn decode(reader: &mut Reader<'_>, node: &Node) -> Option<
         }
     }
     let (sightings, after) = parts(reader, &fields, "sightings", "after");
-    let both = |class: Threshold| class.with(sightings, after);
+    let both = |class: Threshold| with(class, sightings, after);
     Some(Confirm {
         security: class(reader, &fields, "security", both(default.security)),
         surface: class(reader, &fields, "surface", both(default.surface)),
@@ -52,7 +52,7 @@ pub(in crate::config) fn decode(reader: &mut Reader<'_>, node: &Node) -> Option<
             Some(node) => {
                 let fields = Fields::of(reader, node, "`sight`", SIGHT);
                 let (failures, over) = parts(reader, &fields, "failures", "over");
-                default.sight.with(failures, over)
+                with(default.sight, failures, over)
             }
         },
     })
@@ -62,7 +62,7 @@ fn class(reader: &mut Reader<'_>, fields: &Fields<'_>, key: &'static str, defaul
     let Some(node) = fields.node(key) else { return default };
     let fields = Fields::of(reader, node, "a class of `confirm`", THRESHOLD);
     let (sightings, after) = parts(reader, &fields, "sightings", "after");
-    default.with(sightings, after)
+    with(default, sightings, after)
 }
 
 fn parts(reader: &mut Reader<'_>, fields: &Fields<'_>, times: &str, span: &str) -> (Option<u32>, Option<Duration>) {
@@ -72,11 +72,9 @@ fn parts(reader: &mut Reader<'_>, fields: &Fields<'_>, times: &str, span: &str) 
     )
 }
 
-impl Threshold {
-    /// With what is said, and the rest as it was.
-    fn with(self, sightings: Option<u32>, after: Option<Duration>) -> Self {
-        Self { sightings: sightings.unwrap_or(self.sightings), after: after.unwrap_or(self.after) }
-    }
+/// With what is said, and the rest as it was.
+fn with(default: Threshold, sightings: Option<u32>, after: Option<Duration>) -> Threshold {
+    Threshold { sightings: sightings.unwrap_or(default.sightings), after: after.unwrap_or(default.after) }
 }
 
 #[cfg(test)]
