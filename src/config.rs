@@ -23,9 +23,10 @@ use std::path::{Path, PathBuf};
 use ipnet::IpNet;
 
 use crate::model::confirm::Confirm;
-use crate::model::inventory::Target;
+use crate::model::inventory::{Auth, Target};
 use crate::model::notice::Route;
-use crate::model::receiver::Receiver;
+use crate::model::receiver::{Channel, Receiver};
+use crate::model::secret::{SecretRef, TextOrSecret};
 use crate::secret::Environment;
 
 use reader::Reader;
@@ -57,6 +58,35 @@ pub struct Config {
     pub routes: Vec<Route>,
     /// What is watched, in the order of the files.
     pub targets: Vec<Target>,
+}
+
+impl Config {
+    /// Every reference to a secret in it, receivers' and targets'.
+    pub fn secrets(&self) -> Vec<&SecretRef> {
+        let mut secrets = Vec::new();
+        for receiver in &self.receivers {
+            match &receiver.channel {
+                Channel::Console => {}
+                Channel::Email(email) => secrets.extend(email.smtp.login.as_ref().map(|login| &login.password)),
+                Channel::Webhook(webhook) => {
+                    secrets.extend(referred(&webhook.url));
+                    secrets.extend(&webhook.secret);
+                }
+            }
+        }
+        for target in &self.targets {
+            secrets.extend(target.auth.as_ref().map(|Auth::Bearer(secret)| secret));
+            secrets.extend(target.headers.iter().filter_map(|(_, value)| referred(value)));
+        }
+        secrets
+    }
+}
+
+const fn referred(value: &TextOrSecret) -> Option<&SecretRef> {
+    match value {
+        TextOrSecret::Text(_) => None,
+        TextOrSecret::Secret(secret) => Some(secret),
+    }
 }
 
 /// How scans are run.

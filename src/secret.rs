@@ -13,7 +13,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 
 use crate::model::secret::SecretRef;
 
@@ -69,7 +69,21 @@ impl Environment {
         if value.is_empty() { Err(SecretError::Empty(secret.clone())) } else { Ok(SecretString::from(value)) }
     }
 
-    fn variable(&self, name: &str) -> Option<OsString> {
+    /// Finds the values that these references have now, each under the reference's own name. What has no value, or
+    /// none that can be a secret, cannot arrive either.
+    pub fn redactor<'s>(&self, secrets: impl IntoIterator<Item = &'s SecretRef>) -> Redactor {
+        let pairs = secrets.into_iter().filter_map(|secret| {
+            let name = match secret {
+                SecretRef::Env(name) | SecretRef::Credential(name) => name.clone(),
+                SecretRef::File(path) => path.display().to_string(),
+            };
+            self.read(secret).ok().map(|value| (name, value))
+        });
+        Redactor::new(pairs.map(|(name, value)| (name, value.expose_secret().to_owned())))
+    }
+
+    /// A variable as it is.
+    pub fn variable(&self, name: &str) -> Option<OsString> {
         match &self.0 {
             Variables::Process => std::env::var_os(name),
             Variables::Map(variables) => variables.get(name).map(OsString::from),

@@ -56,7 +56,7 @@ pub(super) fn read(reader: &mut Reader<'_>, path: &std::path::Path) -> Option<Da
     decode(reader, &node)
 }
 
-fn decode(reader: &mut Reader<'_>, node: &Node) -> Option<DaemonFile> {
+pub(super) fn decode(reader: &mut Reader<'_>, node: &Node) -> Option<DaemonFile> {
     // A file of comments alone says nothing, which is allowed.
     if !matches!(node.value, Value::Null) && !reader.is_of(node, &Shape::Map(KEYS), "the file") {
         return None;

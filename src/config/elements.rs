@@ -85,15 +85,15 @@ pub(super) enum Shape {
     /// Nothing, or an empty map.
     Empty,
     /// A list.
-    List(&'static Shape),
+    List(&'static Self),
     /// A list, or one that stands alone.
-    OneOrList(&'static Shape),
+    OneOrList(&'static Self),
     /// A map with keys of a person's choice.
-    Names(&'static Shape),
+    Names(&'static Self),
     /// A map with these keys.
     Map(&'static [Element]),
     /// Either.
-    Or(&'static Shape, &'static Shape),
+    Or(&'static Self, &'static Self),
 }
 
 /// The smallest and the largest; durations in seconds.

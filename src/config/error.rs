@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use super::elements::secret::reason;
 pub use super::source::Snippet;
-use super::source::visible;
+use super::source::{short, visible};
 use crate::secret::SecretError;
 
 /// More mistakes are counted and not listed: a generated file can be wrong a hundred thousand times.
@@ -129,9 +129,9 @@ pub enum ConfigError {
     /// Not UTF-8.
     #[error("the file is not UTF-8 text")]
     NotText,
-    /// The parser's words.
-    #[error("this is not YAML: {0}")]
-    NotYaml(String),
+    /// The parser's words, and what to do about it.
+    #[error("this is not YAML: {}", visible(.0))]
+    NotYaml(String, &'static str),
     /// A second `---`.
     #[error("the file holds more than one document")]
     TwoDocuments,
@@ -139,7 +139,7 @@ pub enum ConfigError {
     #[error("the file nests too deeply, or its aliases and merge keys make too much of it")]
     TooComplex,
     /// A key that means nothing there.
-    #[error("unknown key `{}` in {inside}", visible(.key))]
+    #[error("unknown key `{}` in {inside}", short(.key))]
     UnknownKey {
         /// As written.
         key: String,
@@ -149,7 +149,7 @@ pub enum ConfigError {
         remedy: String,
     },
     /// A key that stands twice in a map.
-    #[error("the key `{}` stands twice in {inside}", visible(.key))]
+    #[error("the key `{}` stands twice in {inside}", short(.key))]
     DuplicateKey {
         /// The key.
         key: String,
@@ -220,6 +220,28 @@ pub enum ConfigError {
         /// The largest, as it is written.
         most: String,
     },
+    /// A list that has to hold something.
+    #[error("this list is empty")]
+    EmptyList,
+    /// One of these keys must stand, and none does.
+    #[error("{inside} has none of {}", keys.join(", "))]
+    NoneOf {
+        /// In what.
+        inside: &'static str,
+        /// The keys.
+        keys: &'static [&'static str],
+    },
+    /// A listed inventory file, or the directory of a pattern.
+    #[error("the inventory cannot be read: {0}")]
+    NoInventory(#[source] io::Error),
+    /// A request that may take longer than its scan.
+    #[error("a request may take {timeout}, its whole scan only {scan_timeout}")]
+    Limits {
+        /// As it is written.
+        timeout: String,
+        /// As it is written.
+        scan_timeout: String,
+    },
     /// Not one of the words.
     #[error("this is no {what}")]
     UnknownWord {
@@ -239,7 +261,7 @@ pub enum ConfigError {
         remedy: String,
     },
     /// A route to nobody.
-    #[error("there is no receiver `{}`", visible(.name))]
+    #[error("there is no receiver `{}`", short(.name))]
     UnknownReceiver {
         /// The name.
         name: String,
@@ -250,13 +272,13 @@ pub enum ConfigError {
     #[error("two targets have the id `{0}`")]
     DuplicateTarget(String),
     /// A name of two receivers.
-    #[error("two receivers have the name `{}`", visible(.0))]
+    #[error("two receivers have the name `{}`", short(.0))]
     DuplicateReceiver(String),
     /// A header named twice.
-    #[error("the header `{0}` stands twice")]
+    #[error("the header `{}` stands twice", short(.0))]
     DuplicateHeader(String),
     /// A header that is not the inventory's to set.
-    #[error("the header `{name}` cannot be set")]
+    #[error("the header `{}` cannot be set", short(.name))]
     ForbiddenHeader {
         /// The header.
         name: String,
@@ -277,9 +299,14 @@ impl ConfigError {
             | Self::Malformed { remedy, .. }
             | Self::UnknownReceiver { remedy, .. } => visible(remedy),
             Self::SecretUnfit { remedy, .. } => (*remedy).to_owned(),
-            Self::Unreadable(_) | Self::NotAFile | Self::NotText | Self::NotYaml(_) | Self::WrongKind { .. } => {
-                String::new()
-            }
+            Self::Unreadable(_)
+            | Self::NotAFile
+            | Self::NotText
+            | Self::WrongKind { .. }
+            | Self::NoInventory(_)
+            | Self::NoneOf { .. } => String::new(),
+            Self::EmptyList => "name at least one".to_owned(),
+            Self::Limits { .. } => "raise `scan_timeout` or lower `timeout`".to_owned(),
             Self::TooLong(_) => "split the inventory".to_owned(),
             Self::TwoDocuments => "one file holds one document".to_owned(),
             Self::TooComplex => "write it out".to_owned(),
@@ -287,9 +314,10 @@ impl ConfigError {
             Self::MissingKey { key, says, .. } => format!("add `{key}`: {says}"),
             Self::NoValue(_) => "give it a value, or leave the key out".to_owned(),
             Self::Excludes(key, other) => format!("keep either `{key}` or `{other}`"),
-            Self::Needs { why, .. } | Self::NotSupported(_, why) | Self::ForbiddenHeader { why, .. } => {
-                (*why).to_owned()
-            }
+            Self::Needs { why, .. }
+            | Self::NotYaml(_, why)
+            | Self::NotSupported(_, why)
+            | Self::ForbiddenHeader { why, .. } => (*why).to_owned(),
             Self::PlainSecret | Self::SecretShape => {
                 "refer to it: `{ env: NAME }`, `{ file: PATH }` or `{ credential: NAME }`".to_owned()
             }

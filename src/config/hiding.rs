@@ -26,6 +26,9 @@ const SOUNDS: [&str; 12] = [
     "signature",
 ];
 
+/// How far before a mistake a key is looked for: no secret is longer.
+const FAR: u32 = 64 * 1024;
+
 /// Hides what stands under a key that sounds like a secret and is no reference to one.
 pub(super) fn hide_in_tree(source: &mut Source, node: &Node) {
     match &node.value {
@@ -48,19 +51,23 @@ pub(super) fn hide_in_text(source: &mut Source, span: Span) {
     static KEY: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r#"([\w-]+)["']?\s*:(?:\s|$)"#).ok());
     let Some(key) = &*KEY else { return };
     let line = source.whole_line(span);
-    let before = source.until_end_of_line(span);
-    let mut hidden = None;
-    for found in key.captures_iter(before) {
+    let around = source.around(span, FAR, 4_096);
+    let text = source.written(around);
+    let mut hidden: Option<(u32, usize)> = None;
+    for found in key.captures_iter(text) {
         let (Some(whole), Some(name)) = (found.get(0), found.get(1)) else { continue };
-        let end = u32::try_from(whole.end()).unwrap_or(u32::MAX);
+        let line_start =
+            text.get(..name.start()).and_then(|before| before.rfind('\n')).map_or(0, |at| at.saturating_add(1));
+        let indent = name.start().saturating_sub(line_start);
         if sounds_secret(name.as_str()) {
-            hidden.get_or_insert(end.max(line.start));
-        } else if end <= line.start {
-            // A later key before this line ends what the earlier one hid.
+            let end = around.start.saturating_add(u32::try_from(whole.end()).unwrap_or(u32::MAX));
+            hidden.get_or_insert((end.max(line.start), indent));
+        } else if hidden.is_some_and(|(_, secret)| indent <= secret) {
+            // What stands no deeper is beside the secret, not in it.
             hidden = None;
         }
     }
-    if let Some(start) = hidden {
+    if let Some((start, _)) = hidden {
         source.hide(Span { start, end: line.end });
     }
 }

@@ -1,7 +1,7 @@
 //! What an inventory file says, and what all of them say together.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::daemon_file;
 use super::elements::defaults::{self, Defaults};
@@ -26,10 +26,19 @@ pub(super) const KEYS: &[Element] = &[
 pub(super) fn read(reader: &mut Reader<'_>, files: &[PathBuf]) -> Vec<Target> {
     let mut all = Together::default();
     for file in files {
-        all.add(reader, file);
+        if let Some(node) = reader.open(file, MOST_MIB) {
+            all.add(reader, &node);
+        }
     }
-    let defaults = all.defaults.map(|(defaults, _)| defaults).unwrap_or_default();
-    all.drafts.into_iter().map(|draft| draft.finish(reader, defaults)).collect()
+    all.finish(reader)
+}
+
+/// The targets of the current file alone.
+#[cfg(test)]
+pub(super) fn decode(reader: &mut Reader<'_>, node: &Node) -> Vec<Target> {
+    let mut all = Together::default();
+    all.add(reader, node);
+    all.finish(reader)
 }
 
 #[derive(Debug, Default)]
@@ -41,19 +50,18 @@ struct Together {
 }
 
 impl Together {
-    fn add(&mut self, reader: &mut Reader<'_>, path: &Path) {
-        let Some(node) = reader.open(path, MOST_MIB) else { return };
+    fn add(&mut self, reader: &mut Reader<'_>, node: &Node) {
         if matches!(node.value, Value::Null) {
             // A file that was cut off must not look like one whose targets all left.
             let error = ConfigError::MissingKey { key: "targets", inside: "the file", says: "`targets: []` for none" };
-            reader.mistake(node.span, error);
+            reader.mistake_at(reader.whole_file(), error, None);
             return;
         }
-        if !reader.is_of(&node, &Shape::Map(KEYS), "the file") {
+        if !reader.is_of(node, &Shape::Map(KEYS), "the file") {
             return;
         }
         let elsewhere = (daemon_file::KEYS, "it belongs in driftd.yaml");
-        let fields = Fields::beside(reader, &node, "an inventory", KEYS, elsewhere);
+        let fields = Fields::beside(reader, node, "an inventory", KEYS, elsewhere);
         self.add_defaults(reader, &fields);
         let drafts = fields.node("targets").map(|node| reader.items(node, &TARGET, "a target", target::decode));
         for draft in drafts.unwrap_or_default() {
@@ -79,6 +87,12 @@ impl Together {
             self.ids.insert(draft.id().to_owned(), draft.at);
             self.drafts.push(draft);
         }
+    }
+
+    /// The targets, once all files are known: defaults may stand in the last.
+    fn finish(self, reader: &mut Reader<'_>) -> Vec<Target> {
+        let defaults = self.defaults.map(|(defaults, _)| defaults).unwrap_or_default();
+        self.drafts.into_iter().map(|draft| draft.finish(reader, defaults)).collect()
     }
 }
 

@@ -20,12 +20,7 @@ pub(super) fn files(reader: &mut Reader<'_>, listed: Vec<Listed>) -> Vec<PathBuf
         match found {
             Ok(found) => files.extend(found.into_iter().filter(|file| seen.insert(identity(file)))),
             Err(error) => {
-                let error = ConfigError::Malformed {
-                    what: "inventory that can be read",
-                    why: error.to_string(),
-                    remedy: format!("looked for {}", path.display()),
-                };
-                reader.mistake_at(at, error, None);
+                reader.mistake_at(at, ConfigError::NoInventory(error), None);
             }
         }
     }

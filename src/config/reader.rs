@@ -15,9 +15,6 @@ use super::spelling;
 use super::tree::{self, Entry, Node, Value};
 use crate::secret::Environment;
 
-/// The most characters of an unknown key that are quoted.
-const LONGEST_KEY: usize = 60;
-
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Reader<'e> {
@@ -52,7 +49,7 @@ impl<'e> Reader<'e> {
             Ok(text) => self.take(path, text),
             Err(error) => {
                 self.sources.push(Source::new(path.to_owned(), String::new()));
-                self.mistake_at(At { file: self.current(), span: None }, error, None);
+                self.mistake_at(self.whole_file(), error, None);
                 None
             }
         }
@@ -87,6 +84,11 @@ impl<'e> Reader<'e> {
     /// A stretch of the current file, to be remembered when another is current.
     pub(super) fn at(&self, span: Span) -> At {
         At { file: self.current(), span: Some(span) }
+    }
+
+    /// The current file as a whole.
+    pub(super) const fn whole_file(&self) -> At {
+        At { file: self.current(), span: None }
     }
 
     /// Keeps a value of the current file out of every snippet.
@@ -143,6 +145,15 @@ impl<'e> Reader<'e> {
             }
         }
         decoded
+    }
+
+    /// Whether a list holds anything; reports it when not.
+    pub(super) fn is_filled(&mut self, node: &Node) -> bool {
+        let filled = !matches!(&node.value, Value::List(items) if items.is_empty());
+        if !filled {
+            self.mistake(node.span, ConfigError::EmptyList);
+        }
+        filled
     }
 
     /// Everything that was found, or `value` when nothing was.
@@ -301,9 +312,6 @@ fn unknown(
     } else {
         spelling::advice(&entry.key, &keys, "known here")
     };
-    let mut key: String = entry.key.chars().take(LONGEST_KEY).collect();
-    if key.len() < entry.key.len() {
-        key.push('…');
-    }
+    let key = entry.key.clone();
     reader.mistake(entry.span, ConfigError::UnknownKey { key, inside, remedy });
 }

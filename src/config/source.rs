@@ -11,12 +11,18 @@ const HIDDEN: &str = "***";
 /// The most characters of a line that are shown.
 const WIDEST: usize = 100;
 
+/// The most characters of a name that are quoted.
+const LONGEST_NAME: usize = 60;
+
 /// A stretch of bytes of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Span {
     pub(super) start: u32,
     pub(super) end: u32,
 }
+
+/// Bytes on either side that are looked at for a snippet: [`WIDEST`] characters of any size.
+const REACH: u32 = 400;
 
 /// A file's text.
 #[derive(Debug)]
@@ -66,6 +72,11 @@ impl Source {
         self.slice(span.start, span.end)
     }
 
+    /// Everything from its start on.
+    pub(super) fn text_from(&self, span: Span) -> &str {
+        self.slice(span.start, count(self.text.len()))
+    }
+
     /// Keeps a stretch out of every snippet.
     pub(super) fn hide(&mut self, span: Span) {
         self.hidden.push(span);
@@ -89,9 +100,11 @@ impl Source {
         (count(index).saturating_add(1), count(column).saturating_add(1))
     }
 
-    /// Everything on the lines before it and on its own.
-    pub(super) fn until_end_of_line(&self, span: Span) -> &str {
-        self.slice(0, self.bounds(self.line_index(span)).1)
+    /// So many bytes around it, but nothing of later lines.
+    pub(super) fn around(&self, span: Span, before: u32, after: u32) -> Span {
+        let boundary = |offset: u32| self.text.floor_char_boundary(usize::try_from(offset).unwrap_or(usize::MAX));
+        let end = self.whole_line(span).end.min(span.start.saturating_add(after));
+        Span { start: count(boundary(span.start.saturating_sub(before))), end: count(boundary(end)) }
     }
 
     /// From the start of its line to the end of that line.
@@ -102,7 +115,10 @@ impl Source {
 
     /// Its line, ready to be shown.
     pub(super) fn snippet(&self, span: Span) -> Snippet {
-        let (start, end) = self.bounds(self.line_index(span));
+        // A line may be the whole of a long file: what is too far to be shown is not looked at.
+        let line = self.whole_line(span);
+        let near = self.around(span, REACH, REACH);
+        let (start, end) = (line.start.max(near.start), near.end);
         let hidden: Vec<Span> = self.hidden.iter().copied().filter(|h| h.start < end && h.end > start).collect();
         let (mut shown, mut before, mut width) = (Vec::new(), None, 0_usize);
         let mut was_hidden = false;
@@ -125,7 +141,7 @@ impl Source {
             shown.extend(piece.chars());
         }
         let before = before.unwrap_or(shown.len());
-        window(&shown, before, width.max(1))
+        window(&shown, before, width.max(1), start > line.start, end < line.end)
     }
 
     fn line_index(&self, span: Span) -> usize {
@@ -148,8 +164,8 @@ impl Source {
 }
 
 /// The part of a long line around what is meant.
-fn window(line: &[char], before: usize, width: usize) -> Snippet {
-    let indent = line.iter().take_while(|c| **c == ' ').count().min(before);
+fn window(line: &[char], before: usize, width: usize, cut_before: bool, cut_after: bool) -> Snippet {
+    let indent = if cut_before { 0 } else { line.iter().take_while(|c| **c == ' ').count().min(before) };
     let cut = if line.len() <= WIDEST {
         0
     } else if before.saturating_sub(indent) < WIDEST / 2 {
@@ -158,17 +174,26 @@ fn window(line: &[char], before: usize, width: usize) -> Snippet {
         before.saturating_sub(WIDEST / 3)
     };
     let mut text = String::new();
-    if cut > indent {
+    if cut > indent || cut_before {
         text.push('…');
     }
     let mark = text.chars().count();
     text.extend(line.iter().skip(cut).take(WIDEST));
     let rest = line.len().saturating_sub(cut).saturating_sub(WIDEST);
-    if rest > 0 {
+    if rest > 0 || cut_after {
         text.push('…');
     }
     let before = before.saturating_sub(cut);
     Snippet { line: text, before: before.saturating_add(mark), width: width.min(WIDEST.saturating_sub(before)).max(1) }
+}
+
+/// A name that may hold anything, made harmless and short enough for a message.
+pub(super) fn short(name: &str) -> String {
+    let mut shown = visible(&name.chars().take(LONGEST_NAME).collect::<String>());
+    if name.chars().nth(LONGEST_NAME).is_some() {
+        shown.push('…');
+    }
+    shown
 }
 
 /// A text that may hold anything, made harmless for terminals and logs.
@@ -244,7 +269,7 @@ mod tests {
     #[test]
     fn control_and_bidirectional_characters_are_written_out() {
         let source = source("a: \u{1b}[31m\u{202e}x\tfound");
-        assert_eq!(drawn(&source, "found"), "a: \\u{1b}[31m\\u{202e}x found\n                        ^^^^^");
+        assert_eq!(drawn(&source, "found"), "a: \\u{1b}[31m\\u{202e}x found\n                       ^^^^^");
     }
 
     #[test]

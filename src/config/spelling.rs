@@ -20,7 +20,7 @@ pub(super) fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) 
 }
 
 /// `did you mean …?` or, when nothing is near, all that is known.
-pub(super) fn advice<'k>(word: &str, known: &[&'k str], all: &str) -> String {
+pub(super) fn advice(word: &str, known: &[&str], all: &str) -> String {
     match nearest(word, known.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
         None if known.is_empty() => String::new(),

@@ -1,10 +1,10 @@
 use std::fs;
 use std::time::Duration;
 
+use proptest::prelude::*;
+
 use super::*;
-use crate::model::inventory::{Auth, Cadence};
-use crate::model::receiver::Channel;
-use crate::model::secret::SecretRef;
+use crate::model::inventory::Cadence;
 use crate::model::target::BaselineMode;
 
 /// Variables that the files of these tests refer to.
@@ -170,10 +170,13 @@ fn everything_that_can_be_said_arrives() {
     let ids: Vec<_> = config.targets.iter().map(|target| target.id.as_str()).collect();
     assert_eq!(ids, ["tickets", "wiki", "from-team-a"]);
     let [tickets, wiki, team] = config.targets.as_slice() else { panic!("{ids:?}") };
-    assert_eq!(tickets.auth, Some(Auth::Bearer(SecretRef::File(configs().join("token")))));
+    assert_eq!(tickets.auth, Some(Auth::Bearer(SecretRef::File(configs().join("parts/../token")))));
     assert_eq!(tickets.cadence, Cadence::Every(Duration::from_secs(300)));
     assert_eq!(wiki.baseline, BaselineMode::Approve);
     assert!(matches!(&wiki.cadence, Cadence::Cron { timezone, .. } if timezone == "Europe/Madrid"));
+    let secrets: Vec<_> = config.secrets().iter().map(ToString::to_string).collect();
+    let token = format!("file {}", configs().join("parts/../token").display());
+    assert_eq!(secrets, ["env SMTP_PASSWORD", "env HOOK_URL", "env HOOK_SECRET", &token, "env PLAIN"]);
     // Defaults reach targets of other files.
     assert_eq!(team.cadence, Cadence::Every(Duration::from_secs(3_600)));
     assert_eq!(team.timeout, Duration::from_secs(5));
@@ -211,7 +214,16 @@ fn an_id_in_two_files_names_both_places() {
         ("driftd.yaml", "inventory: [ one.yaml, \"d/*.yaml\" ]\n"),
         ("one.yaml", target),
         ("d/two.yaml", target),
-    ]), @"");
+    ]), @r#"
+    d/two.yaml:2:9: two targets have the id `a`
+       |
+     2 | - { id: a, kind: mcp, url: "https://a.example" }
+       |         ^ the id is the target: each has its own
+      one.yaml:2:9: the first stands here
+         |
+       2 | - { id: a, kind: mcp, url: "https://a.example" }
+         |         ^
+    "#);
 }
 
 #[test]
@@ -220,7 +232,16 @@ fn defaults_in_two_files_name_both_places() {
         ("driftd.yaml", "inventory: [ one.yaml, two.yaml ]\n"),
         ("one.yaml", "defaults: { every: 5m }\n"),
         ("two.yaml", "targets: []\ndefaults: { every: 6m }\n"),
-    ]), @"");
+    ]), @r#"
+    two.yaml:2:1: `defaults` stands in two inventory files
+       |
+     2 | defaults: { every: 6m }
+       | ^^^^^^^^ keep them in one file
+      one.yaml:1:1: they stand here first
+         |
+       1 | defaults: { every: 5m }
+         | ^^^^^^^^
+    "#);
 }
 
 #[test]
@@ -237,12 +258,14 @@ fn a_file_that_is_listed_twice_is_read_once() {
 #[test]
 fn an_inventory_that_is_not_there_is_a_mistake_of_the_file_that_lists_it() {
     let message = refused(&[("driftd.yaml", "inventory:\n- gone.yaml\n")]);
-    assert!(message.starts_with("driftd.yaml:2:3: this is no inventory that can be read: "), "{message}");
+    assert!(message.starts_with("driftd.yaml:2:3: the inventory cannot be read: "), "{message}");
 }
 
 #[test]
 fn an_inventory_that_was_cut_off_does_not_look_empty() {
-    insta::assert_snapshot!(refused(&[("driftd.yaml", "inventory: [ a.yaml ]\n"), ("a.yaml", "")]), @"");
+    insta::assert_snapshot!(refused(&[("driftd.yaml", "inventory: [ a.yaml ]\n"), ("a.yaml", "")]), @r#"
+    a.yaml: the file has no `targets`; add `targets`: `targets: []` for none
+    "#);
 }
 
 #[test]
@@ -293,5 +316,42 @@ fn a_secret_in_any_place_of_a_wrong_file_is_not_shown() {
     ] {
         let message = refused(&[("driftd.yaml", "inventory: [ i.yaml ]"), ("i.yaml", &text)]);
         assert!(!message.contains(secret), "{text}\n{message}");
+    }
+}
+
+/// A file with everything in it, and one of the characters that YAML, our forms and terminals care about.
+fn edits() -> impl Strategy<Value = Vec<(prop::sample::Index, char)>> {
+    let character = prop::sample::select(
+        "{}[]:,#&*!|>'\"%@`-? \n\t\r~<a0é\u{0}\u{1b}\u{202e}\u{feff}\u{10ffff}".chars().collect::<Vec<_>>(),
+    );
+    prop::collection::vec((any::<prop::sample::Index>(), character), 1..8)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_file_with_any_edits_is_taken_or_refused_and_harmless_to_show(edits in edits(), inventory in any::<bool>()) {
+        let name = if inventory { "parts/everything.yml" } else { "good-everything.yml" };
+        let mut text: Vec<char> = fs::read_to_string(configs().join(name)).unwrap().chars().collect();
+        for (index, character) in edits {
+            let at = index.index(text.len());
+            text[at] = character;
+        }
+        let text: String = text.into_iter().collect();
+        let environment = environment();
+        let mut reader = Reader::new(&environment);
+        let value = reader.take(Path::new("f.yaml"), text).map(|node| {
+            if inventory {
+                inventory_file::decode(&mut reader, &node);
+            } else {
+                daemon_file::decode(&mut reader, &node);
+            }
+        });
+        if let Err(mistakes) = reader.finish(value) {
+            let message = mistakes.to_string();
+            prop_assert!(!message.is_empty());
+            prop_assert!(message.chars().all(|c| c == '\n' || !c.is_control() && c != '\u{202e}'), "{message:?}");
+        }
     }
 }

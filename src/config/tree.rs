@@ -62,7 +62,7 @@ pub(super) fn parse(source: &Source) -> Result<Node, (Span, ConfigError)> {
     let read = serde_saphyr::from_str_with_options::<Node>(source.text(), options());
     read.map_err(|error| {
         let span = error.location().map_or(Span { start: 0, end: 0 }, |at| source.at(at.line(), at.column()));
-        (span, mistake(&error))
+        (span, mistake(&error, source.text_from(span)))
     })
 }
 
@@ -92,22 +92,35 @@ fn options() -> Options {
     }
 }
 
-fn mistake(error: &serde_saphyr::Error) -> ConfigError {
+/// `rest` is what stands at the place of the error.
+fn mistake(error: &serde_saphyr::Error, rest: &str) -> ConfigError {
     use serde_saphyr::Error as Yaml;
-    match error.without_snippet() {
-        Yaml::MultipleDocuments { .. } => ConfigError::TwoDocuments,
-        Yaml::Budget { .. }
-        | Yaml::AliasReplayCounterOverflow { .. }
-        | Yaml::AliasReplayLimitExceeded { .. }
-        | Yaml::AliasExpansionLimitExceeded { .. }
-        | Yaml::AliasReplayStackDepthExceeded { .. } => ConfigError::TooComplex,
-        other => {
-            let text = other.to_string();
-            // The place is said in our own way.
-            let message = text.split(" at line ").next().unwrap_or_default();
-            ConfigError::NotYaml(super::source::visible(message))
-        }
+    let error = error.without_snippet();
+    if matches!(error, Yaml::MultipleDocuments { .. }) {
+        return ConfigError::TwoDocuments;
     }
+    // What an alias stands for was read once, where it is defined: reading it again can only be too much.
+    let too_much = matches!(
+        error,
+        Yaml::Budget { .. }
+            | Yaml::AliasError { .. }
+            | Yaml::AliasReplayCounterOverflow { .. }
+            | Yaml::AliasReplayLimitExceeded { .. }
+            | Yaml::AliasExpansionLimitExceeded { .. }
+            | Yaml::AliasReplayStackDepthExceeded { .. }
+    );
+    if too_much {
+        return ConfigError::TooComplex;
+    }
+    // The place is said in our own way.
+    let text = error.to_string();
+    let message = text.split(" at line ").next().unwrap_or_default();
+    let remedy = match rest.chars().next() {
+        Some('>' | '|' | '*' | '&' | '!' | '%' | '@' | '`') => "a text that starts so is written in quotes",
+        Some('\t') => "indent with spaces",
+        _ => "",
+    };
+    ConfigError::NotYaml(message.to_owned(), remedy)
 }
 
 fn span(location: Location) -> Span {
@@ -265,7 +278,7 @@ mod tests {
             ("a: &a [*a]", "1:8"),
             ("? [a]\n: b", "1:3"),
             ("a: !custom b", "1:"),
-            ("a: 1\n---\nb: 2", "2:1"),
+            ("a: 1\n---\nb: 2", "3:1"),
         ] {
             let message = read(text).unwrap_err();
             assert!(message.starts_with(expected), "{text:?} gave {message}");
@@ -277,9 +290,9 @@ mod tests {
         let mut aliases = "a0: &a0 [x,x,x,x,x,x,x,x,x]\n".to_owned();
         let mut merges = "a0: &a0 { b: c }\n".to_owned();
         for n in 1..12 {
-            let previous = format!("*a{},", n - 1);
-            aliases += &format!("a{n}: &a{n} [{}]\n", previous.repeat(9));
-            merges += &format!("a{n}: &a{n} {{ x{n}: y, <<: [{}] }}\n", previous.repeat(9));
+            let previous = format!("*a{},", n - 1).repeat(9);
+            aliases.extend([format!("a{n}: &a{n} [{previous}]\n")]);
+            merges.extend([format!("a{n}: &a{n} {{ x{n}: y, <<: [{previous}] }}\n")]);
         }
         let nested: String = (0..2_000).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect();
         for text in [aliases, merges, nested] {

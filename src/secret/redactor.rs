@@ -8,7 +8,6 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use aho_corasick::{AhoCorasick, MatchKind};
-use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
 /// Shorter values would be found in half of all words.

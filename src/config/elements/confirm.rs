@@ -2,6 +2,8 @@
 //!
 //! `{ sightings, after }` alone sets classes *security* and *surface*; what is not said keeps its default.
 
+use std::time::Duration;
+
 use super::super::error::ConfigError;
 use super::super::reader::{Fields, Reader};
 use super::super::tree::Node;
@@ -40,37 +42,43 @@ pub(in crate::config) fn decode(reader: &mut Reader<'_>, node: &Node) -> Option<
             }
         }
     }
-    let security = threshold(reader, &fields, ("sightings", "after"), default.security);
-    let surface = threshold(reader, &fields, ("sightings", "after"), default.surface);
-    let inner = |reader: &mut Reader<'_>, key: &'static str, inside, elements, names, default| {
-        fields.node(key).map(|node| {
-            let fields = Fields::of(reader, node, inside, elements);
-            threshold(reader, &fields, names, default)
-        })
-    };
+    let (sightings, after) = parts(reader, &fields, "sightings", "after");
+    let both = |class: Threshold| with(class, sightings, after);
     Some(Confirm {
-        security: inner(reader, "security", "`security`", THRESHOLD, ("sightings", "after"), security)
-            .unwrap_or(security),
-        surface: inner(reader, "surface", "`surface`", THRESHOLD, ("sightings", "after"), surface).unwrap_or(surface),
-        sight: inner(reader, "sight", "`sight`", SIGHT, ("failures", "over"), default.sight).unwrap_or(default.sight),
+        security: class(reader, &fields, "security", both(default.security)),
+        surface: class(reader, &fields, "surface", both(default.surface)),
+        sight: match fields.node("sight") {
+            None => default.sight,
+            Some(node) => {
+                let fields = Fields::of(reader, node, "`sight`", SIGHT);
+                let (failures, over) = parts(reader, &fields, "failures", "over");
+                with(default.sight, failures, over)
+            }
+        },
     })
 }
 
-fn threshold(
-    reader: &mut Reader<'_>,
-    fields: &Fields<'_>,
-    (times, span): (&str, &str),
-    default: Threshold,
-) -> Threshold {
-    let sightings = fields.read(reader, times, |reader, node| count::decode(reader, node, TIMES));
-    let after = fields.read(reader, span, |reader, node| duration::decode(reader, node, SPAN));
+fn class(reader: &mut Reader<'_>, fields: &Fields<'_>, key: &'static str, default: Threshold) -> Threshold {
+    let Some(node) = fields.node(key) else { return default };
+    let fields = Fields::of(reader, node, "a class of `confirm`", THRESHOLD);
+    let (sightings, after) = parts(reader, &fields, "sightings", "after");
+    with(default, sightings, after)
+}
+
+fn parts(reader: &mut Reader<'_>, fields: &Fields<'_>, times: &str, span: &str) -> (Option<u32>, Option<Duration>) {
+    (
+        fields.read(reader, times, |reader, node| count::decode(reader, node, TIMES)),
+        fields.read(reader, span, |reader, node| duration::decode(reader, node, SPAN)),
+    )
+}
+
+/// With what is said, and the rest as it was.
+fn with(default: Threshold, sightings: Option<u32>, after: Option<Duration>) -> Threshold {
     Threshold { sightings: sightings.unwrap_or(default.sightings), after: after.unwrap_or(default.after) }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::super::testing::{refused, taken};
     use super::*;
 

@@ -8,7 +8,7 @@ use super::Bounds;
 pub(in crate::config) fn decode<N: TryFrom<u64>>(reader: &mut Reader<'_>, node: &Node, bounds: Bounds) -> Option<N> {
     let text = reader.text(node);
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        let (why, remedy) = ("it holds more than digits".to_owned(), format!("write it as `{}`", bounds.most));
+        let (why, remedy) = ("it is more than digits".to_owned(), format!("from {} to {}", bounds.least, bounds.most));
         reader.mistake(node.span, ConfigError::Malformed { what: "whole number", why, remedy });
         return None;
     }
@@ -42,7 +42,7 @@ mod tests {
         for text in ["1_000", "0x10", "1.5", "-1", "1e3", "many"] {
             assert_eq!(
                 refused(text, decode_here),
-                ["this is no whole number: it holds more than digits; write it as `70000`"],
+                ["this is no whole number: it is more than digits; from 1 to 70000"],
                 "{text}"
             );
         }

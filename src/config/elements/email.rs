@@ -4,7 +4,7 @@ use lettre::message::Mailbox;
 
 use super::super::error::ConfigError;
 use super::super::reader::{Fields, Reader};
-use super::super::tree::{Node, Value};
+use super::super::tree::Node;
 use super::{Element, Form, Shape, smtp};
 use crate::model::receiver::Email;
 
@@ -20,12 +20,7 @@ pub(in crate::config) fn decode(reader: &mut Reader<'_>, node: &Node) -> Option<
     let fields = Fields::of(reader, node, "`email`", KEYS);
     let from = fields.read(reader, "from", mailbox);
     let to = fields.read(reader, "to", |reader, node| {
-        if let Value::List(items) = &node.value
-            && items.is_empty()
-        {
-            let (what, why) = ("way to anybody", "its list is empty".to_owned());
-            reader.mistake(node.span, ConfigError::Malformed { what, why, remedy: String::new() });
-        }
+        reader.is_filled(node);
         Some(reader.items(node, &MAILBOX, "a mailbox of `to`", mailbox))
     });
     let smtp = fields.read(reader, "smtp", smtp::decode);
@@ -68,7 +63,7 @@ mod tests {
         );
         assert_eq!(
             refused("{ from: a@b.example, to: [] }", decode),
-            ["`email` has no `smtp`; add `smtp`: the relay", "this is no way to anybody: its list is empty"]
+            ["`email` has no `smtp`; add `smtp`: the relay", "this list is empty; name at least one"]
         );
     }
 }

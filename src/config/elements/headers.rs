@@ -7,6 +7,7 @@ use http::{HeaderName, HeaderValue};
 use super::super::error::ConfigError;
 use super::super::hiding::sounds_secret;
 use super::super::reader::Reader;
+use super::super::source::short;
 use super::super::tree::{Entry, Node, Value};
 use super::{Form, Shape, secret};
 use crate::model::secret::TextOrSecret;
@@ -75,7 +76,7 @@ fn value(reader: &mut Reader<'_>, entry: &Entry, name: &str) -> Option<TextOrSec
     if matches!(node.value, Value::Map(_)) || sounds_secret(name) {
         return secret::decode(reader, node).map(TextOrSecret::Secret);
     }
-    if !reader.is_of(node, &VALUE, &format!("the header `{name}`")) {
+    if !reader.is_of(node, &VALUE, &format!("the header `{}`", short(name))) {
         return None;
     }
     let text = reader.text(node);

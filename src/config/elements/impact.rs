@@ -28,7 +28,7 @@ mod tests {
     fn each_impact_is_a_word() {
         assert_eq!(WORDS, Impact::ALL.map(Impact::as_str));
         for impact in Impact::ALL {
-            assert_eq!(taken(impact.as_str(), |reader, node| decode(reader, node)), impact);
+            assert_eq!(taken(impact.as_str(), decode), impact);
         }
     }
 

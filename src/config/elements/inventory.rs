@@ -67,7 +67,7 @@ mod tests {
             [
                 format!("this is no path of a file: it names no file; {remedy}"),
                 format!("this is no path of a file: a `*` stands in the file's name, not in a directory's; {remedy}"),
-                "an entry of `inventory` has to be a path, this is a list".to_owned(),
+                "an entry of `inventory` has to be a path or a map with `path`, this is a list".to_owned(),
                 "unknown key `trust` in an entry of `inventory`; known here: path".to_owned(),
             ]
         );

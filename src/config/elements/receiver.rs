@@ -7,7 +7,7 @@ use super::{Element, Form, Shape, email, webhook};
 use crate::model::receiver::{Channel, Receiver};
 
 /// The channels of this version.
-const CHANNELS: [&str; 3] = ["console", "email", "webhook"];
+static CHANNELS: [&str; 3] = ["console", "email", "webhook"];
 
 pub(in crate::config) const KEYS: &[Element] = &[
     Element::new("name", Shape::Text(Form::Free), "its name in routes and metrics").required().also_called(&["id"]),
@@ -25,8 +25,7 @@ pub(in crate::config) fn decode(reader: &mut Reader<'_>, node: &Node) -> Option<
     let written: Vec<&'static str> = CHANNELS.into_iter().filter(|channel| fields.has(channel)).collect();
     match written.as_slice() {
         [] => {
-            let says = "or `email`, or `webhook`: how it is reached";
-            reader.mistake(fields.span, ConfigError::MissingKey { key: "console", inside: "a receiver", says });
+            reader.mistake(fields.span, ConfigError::NoneOf { inside: "a receiver", keys: &CHANNELS });
         }
         [_] => {}
         [first, second, ..] => {
@@ -70,7 +69,7 @@ mod tests {
         assert_eq!(
             refused("{ name: a b }", decode),
             [
-                "a receiver has no `console`; add `console`: or `email`, or `webhook`: how it is reached",
+                "a receiver has none of console, email, webhook",
                 "this is no name of a receiver: it has 1 to 64 letters, digits, `-`, `_` and `.`",
             ]
         );
@@ -81,7 +80,7 @@ mod tests {
         assert_eq!(
             refused("{ name: a, slack: {} }", decode),
             [
-                "a receiver has no `console`; add `console`: or `email`, or `webhook`: how it is reached",
+                "a receiver has none of console, email, webhook",
                 "unknown key `slack` in a receiver; known here: name, console, email, webhook",
             ]
         );

@@ -45,12 +45,7 @@ pub(in crate::config) fn decode(reader: &mut Reader<'_>, node: &Node, receivers:
     let matches = fields.read(reader, "match", matching).unwrap_or_default();
     let to = fields.read(reader, "to", |reader, node| {
         let to = reader.items(node, &NAME, "a receiver of `to`", |reader, node| name(reader, node, receivers));
-        if let super::super::tree::Value::List(items) = &node.value
-            && items.is_empty()
-        {
-            let (what, why) = ("route to anybody", "its list is empty".to_owned());
-            reader.mistake(node.span, ConfigError::Malformed { what, why, remedy: String::new() });
-        }
+        reader.is_filled(node);
         Some(to)
     });
     let goes_on = fields.read(reader, "continue", flag::decode).unwrap_or(false);
@@ -140,7 +135,7 @@ mod tests {
                 "there is no receiver `pager`; receivers are: ops-mail, hook",
             ]
         );
-        assert_eq!(refused("{ to: [] }", decode_here), ["this is no route to anybody: its list is empty"]);
+        assert_eq!(refused("{ to: [] }", decode_here), ["this list is empty; name at least one"]);
     }
 
     #[test]

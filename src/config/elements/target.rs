@@ -123,14 +123,9 @@ impl Draft {
 
 /// A request that may take longer than its scan.
 pub(in crate::config) fn limits(timeout: Duration, scan_timeout: Duration) -> ConfigError {
-    ConfigError::Malformed {
-        what: "limit that can be reached",
-        why: format!(
-            "a request may take {}, its whole scan {}",
-            duration::spelled(timeout.as_secs()),
-            duration::spelled(scan_timeout.as_secs())
-        ),
-        remedy: "raise `scan_timeout` or lower `timeout`".to_owned(),
+    ConfigError::Limits {
+        timeout: duration::spelled(timeout.as_secs()),
+        scan_timeout: duration::spelled(scan_timeout.as_secs()),
     }
 }
 
@@ -192,8 +187,7 @@ mod tests {
         let text = "{ id: a, kind: mcp, url: \"https://a.example\", timeout: 2m }";
         assert_eq!(
             refused(text, finished),
-            ["this is no limit that can be reached: a request may take 2m, its whole scan 1m; \
-                 raise `scan_timeout` or lower `timeout`"]
+            ["a request may take 2m, its whole scan only 1m; raise `scan_timeout` or lower `timeout`"]
         );
     }
 
@@ -202,7 +196,16 @@ mod tests {
         insta::assert_snapshot!(
             refused("{ name: a, kind: a2a, url: a.example, paused: no, labels: [x], evry: 5m, tier: negative }", finished)
                 .join("\n"),
-            @""
+            @r#"
+    a target has no `id`; add `id`: the target's id
+    unknown key `name` in a target; it is called `id`
+    `kind: a2a` is not supported by this version; this version watches MCP servers: `kind: mcp`
+    this is no URL: it has no scheme; write it as `https://host/path`
+    `paused` has to be true or false, this is a text
+    `labels` has to be a map, each value a text, this is a list
+    unknown key `evry` in a target; did you mean `every`?
+    unknown key `tier` in a target; known here: id, kind, url, every, schedule, timeout, scan_timeout, auth, labels, headers, paused, anonymous, end_session, baseline, egress
+    "#
         );
     }
 }

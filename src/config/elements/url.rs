@@ -24,9 +24,9 @@ pub(in crate::config) fn decode(reader: &mut Reader<'_>, node: &Node) -> Option<
 
 /// `http:` or `https:`, with a host, without user information and fragment. The reason quotes nothing.
 pub(in crate::config) fn parse(text: &str) -> Result<Url, String> {
-    let url = Url::parse(text).map_err(|error| match error {
-        url::ParseError::RelativeUrlWithoutBase => "it has no scheme".to_owned(),
-        error => error.to_string(),
+    let url = Url::parse(text).map_err(|error| {
+        let no_scheme = error == url::ParseError::RelativeUrlWithoutBase;
+        if no_scheme { "it has no scheme".to_owned() } else { error.to_string() }
     })?;
     let why = if !matches!(url.scheme(), "http" | "https") {
         "its scheme is neither http nor https"
