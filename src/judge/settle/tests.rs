@@ -101,7 +101,7 @@ fn a_drift_is_told_once_and_its_revert_too() {
     assert_eq!(world.told(), [AlertType::DriftOpened, AlertType::DriftResolved]);
     let resolved = &world.messages[1].body;
     assert_eq!((resolved.alert.incident.reason, resolved.reply), (Some(EndReason::Reverted), true));
-    assert_eq!(world.settlements.last().unwrap().closed, [("sample.changed".to_owned(), EndReason::Reverted)]);
+    assert_eq!(world.last.as_ref().unwrap().closed, [("sample.changed".to_owned(), EndReason::Reverted)]);
 }
 
 #[test]
