@@ -230,7 +230,7 @@ proptest! {
         for _ in 0..40 {
             let Some(at) = world.last.as_ref().unwrap().recheck else { break };
             let wait = at.duration_since(world.now).as_secs().max(0);
-            world.scan(i64::try_from(wait).unwrap(), &shows([1, 0, 1], true));
+            world.scan(wait, &shows([1, 0, 1], true));
         }
         let undecided = |row: &&DriftRow| row.state == DriftState::Pending || row.next.is_some();
         prop_assert_eq!(world.memory.drifts.iter().find(undecided), None);

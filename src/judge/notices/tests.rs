@@ -36,8 +36,7 @@ fn owed(event: &Event, routes: &[Route], told: &[Told], now: i64) -> Vec<(String
     let summary = summary();
     let audience = Audience { target: &summary, routes, receivers: &receivers, told };
     let notices = notice_step(std::slice::from_ref(event), &audience, at(now));
-    let due = |notice: &Notice| notice.due_at.duration_since(at(0)).as_secs();
-    let due = |notice: Notice| (notice.receiver.clone(), i64::try_from(due(&notice)).unwrap());
+    let due = |notice: Notice| (notice.receiver.clone(), notice.due_at.duration_since(at(0)).as_secs());
     notices.into_iter().map(due).collect()
 }
 

@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Parts, Scene, said};
+use super::{Parts, Scene, recheck, said};
 use crate::judge::alert::{DecisionWords, Story};
 use crate::judge::incident::{self, IncidentStep, Owner};
-use crate::judge::join;
 use crate::judge::life::{self, LifeStep, Transition, Turn};
 use crate::judge::notices::{self, Audience};
 use crate::model::alert::AlertType;
@@ -47,8 +46,7 @@ pub(super) fn conclude(
     decision: Option<&DecisionWords>,
 ) -> Settlement {
     remember_fleets(&mut settlement, &step);
-    let recheck = life::recheck(&step.rows, &settlement.facets, &scene.moment());
-    settlement.recheck = recheck.into_iter().chain(join::recheck(&settlement.facets, scene.confirm, scene.now)).min();
+    settlement.recheck = recheck(scene, &step.rows, &settlement);
     count(&mut settlement, &step);
     tell_turns(&mut settlement, scene, &step);
 
