@@ -35,6 +35,8 @@ pub use mixed::remember_run;
 pub struct Moment<'a> {
     /// Whose drifts.
     pub target: &'a TargetId,
+    /// Number of the target's newest scan: it tells drifts apart that begin within one millisecond.
+    pub seq: u64,
     /// What confirms.
     pub confirm: &'a Confirm,
     /// Now.

@@ -247,8 +247,10 @@ pub(super) struct World {
     pub(super) shown: BTreeMap<FacetName, FacetState>,
     /// How many scans were quiet.
     pub(super) quiet: Cell<u32>,
-    /// Severity of items whose name begins so: `x` is an alarm.
-    pub(super) settlements: Vec<Settlement>,
+    /// The newest settlement.
+    pub(super) last: Option<Settlement>,
+    /// All notices there ever were.
+    pub(super) notices: Vec<Notice>,
 }
 
 impl World {
@@ -268,7 +270,8 @@ impl World {
             history: Vec::new(),
             shown: BTreeMap::new(),
             quiet: Cell::new(0),
-            settlements: Vec::new(),
+            last: None,
+            notices: Vec::new(),
         }
     }
 
@@ -405,7 +408,8 @@ impl World {
         self.memory.scans = settlement.scans.clone();
         self.waiting.extend(settlement.notices.iter().cloned());
         self.history.extend(settlement.history.iter().map(|line| line.event.clone()));
-        self.settlements.push(settlement.clone());
+        self.notices.extend(settlement.notices.iter().cloned());
+        self.last = Some(settlement.clone());
     }
 
     fn apply_rows(&mut self, settlement: &Settlement) {

@@ -18,7 +18,7 @@ use crate::judge::join::{self, Candidates, FIRST_SEEN};
 use crate::judge::life::{self, LifeStep, Moment};
 use crate::model::baseline::{BaselineFacet, EndedWhy};
 use crate::model::confirm::Confirm;
-use crate::model::drift::DriftState;
+use crate::model::drift::{DriftRow, DriftState};
 use crate::model::facet::FacetName;
 use crate::model::incident::{Incident, Unit};
 use crate::model::judgment::Judgment;
@@ -90,8 +90,8 @@ impl Arrival {
 }
 
 impl<'a> Scene<'a> {
-    const fn moment(&self) -> Moment<'a> {
-        Moment { target: &self.target.id, confirm: self.confirm, now: self.now }
+    const fn moment(&self, seq: u64) -> Moment<'a> {
+        Moment { target: &self.target.id, seq, confirm: self.confirm, now: self.now }
     }
 
     /// The incidents that stand, without acks that are over.
@@ -111,6 +111,7 @@ impl<'a> Scene<'a> {
 pub fn settle_scan(scene: &Scene<'_>, snapshot: &Snapshot, judgment: &Judgment, arrival: Arrival) -> Settlement {
     let mut settlement = blank(scene);
     if snapshot.outcome == Outcome::Skipped {
+        settlement.recheck = recheck(scene, &scene.memory.drifts, &settlement);
         return settlement;
     }
     record::scan(&mut settlement.scans, scene.memory, snapshot, arrival, scene.now);
@@ -118,7 +119,7 @@ pub fn settle_scan(scene: &Scene<'_>, snapshot: &Snapshot, judgment: &Judgment, 
     if scene.memory.scans.outcome != Some(snapshot.outcome) {
         settlement.history.push(said(scene, &format!("scan.{}", snapshot.outcome), String::new()));
     }
-    let step = life::life_step(&scene.memory.drifts, judgment, &settlement.facets, &scene.moment());
+    let step = life::life_step(&scene.memory.drifts, judgment, &settlement.facets, &scene.moment(settlement.scans.seq));
     join_baseline(&mut settlement, scene, snapshot, &step);
     let mut settlement = conclude(scene, settlement, step, Some(snapshot), None);
     settlement.recheck = match (settlement.recheck, arrival.not_before) {
@@ -158,6 +159,12 @@ fn join_baseline(settlement: &mut Settlement, scene: &Scene<'_>, snapshot: &Snap
     settlement.ledger.extend(chain.into_entries());
 }
 
+/// Earliest instant at which a further scan tells something.
+fn recheck(scene: &Scene<'_>, rows: &[DriftRow], settlement: &Settlement) -> Option<Timestamp> {
+    let drifts = life::recheck(rows, &settlement.facets, &scene.moment(settlement.scans.seq));
+    drifts.into_iter().chain(join::recheck(&settlement.facets, scene.confirm, scene.now)).min()
+}
+
 fn said(scene: &Scene<'_>, event: &str, text: String) -> HistoryLine {
     HistoryLine { at: scene.now, event: event.to_owned(), place: None, drift: None, incident: None, text }
 }
@@ -179,7 +186,7 @@ pub fn settle_tick(scene: &Scene<'_>) -> Option<Settlement> {
             ..said(scene, "base.expired", format!("what {} approved is not approved any more", approval.by))
         });
     }
-    let step = life::life_tick(&scene.memory.drifts, &settlement.facets, &scene.moment());
+    let step = life::life_tick(&scene.memory.drifts, &settlement.facets, &scene.moment(settlement.scans.seq));
     let expired = !settlement.ended_approvals.is_empty();
     if step.changed.is_empty() && !expired && scene.incidents() == scene.memory.incidents {
         return None;
@@ -202,7 +209,8 @@ pub fn next_tick(memory: &Memory) -> Option<Timestamp> {
 /// Settles that the target left the inventory. Its baseline, decisions and history stay.
 #[must_use]
 pub fn settle_retire(scene: &Scene<'_>) -> Settlement {
-    let step = life::decided(&scene.memory.drifts, &|_| Some(DriftState::Retired), &scene.moment());
+    let step =
+        life::decided(&scene.memory.drifts, &|_| Some(DriftState::Retired), &scene.moment(scene.memory.scans.seq));
     let mut settlement = conclude(scene, blank(scene), step, None, None);
     settlement.recheck = None;
     settlement

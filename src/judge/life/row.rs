@@ -15,8 +15,8 @@ pub(super) fn first_sight(drift: &Drift, at: &Moment<'_>) -> (DriftRow, Option<T
 
 /// The row of a first sight.
 pub(super) fn pending(drift: &Drift, at: &Moment<'_>) -> DriftRow {
-    let first_at = at.now.as_millisecond().to_string();
-    let id = [at.target.to_string(), drift.facet.to_string(), drift.path.to_string(), first_at];
+    let begins = format!("{} {}", at.now.as_millisecond(), at.seq);
+    let id = [at.target.to_string(), drift.facet.to_string(), drift.path.to_string(), begins];
     DriftRow {
         id: Digest::of_parts(id),
         drift: drift.clone(),

@@ -45,7 +45,7 @@ impl Life {
 
     fn judge(&mut self, judgment: &Judgment) -> LifeStep {
         let target = target();
-        let moment = Moment { target: &target, confirm: &self.confirm, now: self.now };
+        let moment = Moment { target: &target, seq: 1, confirm: &self.confirm, now: self.now };
         let step = life_step(&self.rows, judgment, &self.facets, &moment);
         self.rows = step.rows.iter().filter(|row| !row.state.is_ended()).cloned().collect();
         step
@@ -54,7 +54,7 @@ impl Life {
     fn tick(&mut self, seconds: i64) -> LifeStep {
         self.now += SignedDuration::from_secs(seconds);
         let target = target();
-        let moment = Moment { target: &target, confirm: &self.confirm, now: self.now };
+        let moment = Moment { target: &target, seq: 1, confirm: &self.confirm, now: self.now };
         let step = life_tick(&self.rows, &self.facets, &moment);
         self.rows = step.rows.iter().filter(|row| !row.state.is_ended()).cloned().collect();
         step

@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Parts, Scene, said};
+use super::{Parts, Scene, recheck, said};
 use crate::judge::alert::{DecisionWords, Story};
 use crate::judge::incident::{self, IncidentStep, Owner};
-use crate::judge::join;
 use crate::judge::life::{self, LifeStep, Transition, Turn};
 use crate::judge::notices::{self, Audience};
 use crate::model::alert::AlertType;
@@ -47,13 +46,11 @@ pub(super) fn conclude(
     decision: Option<&DecisionWords>,
 ) -> Settlement {
     remember_fleets(&mut settlement, &step);
-    let recheck = life::recheck(&step.rows, &settlement.facets, &scene.moment());
-    settlement.recheck = recheck.into_iter().chain(join::recheck(&settlement.facets, scene.confirm, scene.now)).min();
-    count(&mut settlement, &step);
-    tell_turns(&mut settlement, scene, &step);
-
+    settlement.recheck = recheck(scene, &step.rows, &settlement);
     let mut rows: BTreeMap<Digest, DriftRow> = step.rows.into_iter().map(|row| (row.id, row)).collect();
     let stages = incidents(scene, &mut rows, &step.transitions);
+    count(&mut settlement, &rows, &step.transitions);
+    tell_turns(&mut settlement, scene, &rows, &step.transitions);
     let memory = told_memory(scene, &settlement);
     let mut events = Vec::new();
     for IncidentStep { incident, event } in stages {
@@ -145,9 +142,8 @@ fn remember_fleets(settlement: &mut Settlement, step: &LifeStep) {
     }
 }
 
-fn count(settlement: &mut Settlement, step: &LifeStep) {
-    let rows: BTreeMap<Digest, &DriftRow> = step.rows.iter().map(|row| (row.id, row)).collect();
-    for transition in &step.transitions {
+fn count(settlement: &mut Settlement, rows: &BTreeMap<Digest, DriftRow>, transitions: &[Transition]) {
+    for transition in transitions {
         let Some(row) = rows.get(&transition.id) else { continue };
         let rule = row.drift.rule.rule.clone();
         match transition.turn {
@@ -160,9 +156,13 @@ fn count(settlement: &mut Settlement, step: &LifeStep) {
     }
 }
 
-fn tell_turns(settlement: &mut Settlement, scene: &Scene<'_>, step: &LifeStep) {
-    let rows: BTreeMap<Digest, &DriftRow> = step.rows.iter().map(|row| (row.id, row)).collect();
-    for transition in &step.transitions {
+fn tell_turns(
+    settlement: &mut Settlement,
+    scene: &Scene<'_>,
+    rows: &BTreeMap<Digest, DriftRow>,
+    transitions: &[Transition],
+) {
+    for transition in transitions {
         let Some(row) = rows.get(&transition.id) else { continue };
         let event = match transition.turn {
             Turn::Appeared => "drift.pending".to_owned(),

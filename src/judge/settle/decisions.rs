@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::assemble::{blank, conclude};
 use super::chain::{Chain, Draft};
-use super::{Scene, said};
+use super::{Scene, recheck, said};
 use crate::judge::alert::DecisionWords;
 use crate::judge::decide::{self, Author, Chosen, Decision, Refusal};
 use crate::judge::{join, life};
@@ -71,7 +71,7 @@ pub fn settle_accept_incident(
     let ids: BTreeSet<Digest> = chosen.rows.iter().map(|row| row.id).collect();
     let to =
         |row: &DriftRow| (ids.contains(&row.id) || whole.contains(&row.drift.facet)).then_some(DriftState::Accepted);
-    let step = life::decided(&scene.memory.drifts, &to, &scene.moment());
+    let step = life::decided(&scene.memory.drifts, &to, &scene.moment(scene.memory.scans.seq));
     Ok(conclude(scene, settlement, step, None, Some(&words(&decision.author))))
 }
 
@@ -90,7 +90,7 @@ pub fn settle_reject(scene: &Scene<'_>, decision: &Decision, older: Option<&Body
     settlement.ledger.extend(chain.into_entries());
     let ids: BTreeSet<Digest> = chosen.rows.iter().map(|row| row.id).collect();
     let to = |row: &DriftRow| ids.contains(&row.id).then_some(DriftState::Rejected);
-    let step = life::decided(&scene.memory.drifts, &to, &scene.moment());
+    let step = life::decided(&scene.memory.drifts, &to, &scene.moment(scene.memory.scans.seq));
     Ok(conclude(scene, settlement, step, None, Some(&words(&decision.author))))
 }
 
@@ -114,8 +114,7 @@ pub fn settle_ack(scene: &Scene<'_>, decision: &Decision, older: Option<&Body>) 
     });
     let ack = Ack { by: author.who.clone(), at: scene.now, until: author.until };
     settlement.incidents.push(Incident { acked: Some(ack), ..incident.clone() });
-    let memory = scene.memory;
-    settlement.recheck = life::recheck(&memory.drifts, &memory.facets, &scene.moment());
+    settlement.recheck = recheck(scene, &scene.memory.drifts, &settlement);
     Ok(settlement)
 }
 
@@ -160,7 +159,7 @@ pub fn settle_baseline_accept(scene: &Scene<'_>, named: &Named<'_>, author: &Aut
     let text = format!("snapshot {} by {}", named.digest.short(), author.who);
     settlement.history.push(said(scene, "base.approved", text));
     let to = |row: &DriftRow| accepted.contains(&row.drift.facet).then_some(DriftState::Accepted);
-    let step = life::decided(&scene.memory.drifts, &to, &scene.moment());
+    let step = life::decided(&scene.memory.drifts, &to, &scene.moment(scene.memory.scans.seq));
     Ok(conclude(scene, settlement, step, None, Some(&words(author))))
 }
 

@@ -13,13 +13,14 @@ use crate::model::snapshot::Snapshot;
 
 /// Whether a scan changes nothing: then it writes no row, and only last-seen times move.
 ///
-/// It errs toward `false`: what a settlement would not change may still be settled, never the other way round. While
+/// A shortcut: [`super::settle_scan`] of such a scan changes counts and times alone. It errs toward `false`: what a settlement would not change may still be settled, never the other way round. While
 /// a facet has changed within the last 6 h its scans are counted one by one, and so are failures until they are
-/// confirmed and facets until they have joined.
+/// confirmed and facets until they have joined; that lists were read over a fresh connection is remembered too.
 #[must_use]
 pub fn is_quiet(memory: &Memory, snapshot: &Snapshot, judgment: &Judgment) -> bool {
     memory.scans.outcome == Some(snapshot.outcome)
         && memory.scans.not_before.is_none()
+        && !snapshot.facets.values().any(record::read_fresh)
         && facets_are_quiet(memory, snapshot, judgment)
         && drifts_are_quiet(memory, judgment)
 }

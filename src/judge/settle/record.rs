@@ -38,7 +38,7 @@ pub(super) fn scan(scans: &mut ScanMemory, memory: &Memory, snapshot: &Snapshot,
     }
 }
 
-fn read_fresh(state: &FacetState) -> bool {
+pub(super) fn read_fresh(state: &FacetState) -> bool {
     match state {
         FacetState::Seen(seen) => seen.stability.fresh,
         FacetState::Absent { .. } | FacetState::Unseen { .. } => false,
