@@ -20,6 +20,7 @@ mod face;
 mod jsonrpc;
 mod lists;
 mod opening;
+mod ready;
 mod report;
 mod retry_after;
 pub mod sse;

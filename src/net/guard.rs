@@ -113,13 +113,11 @@ pub fn decide(
         (_, _) if is_never(class) => refuse(RefusalReason::Never),
         (Destination::Written, HostForm::Name) => {
             let was_public = egress.baseline == Some(AddressClass::Public);
-            let opened = named || (in_fleet && !was_public);
-            match class {
-                _ if was_public && !named => refuse(RefusalReason::WasPublic),
-                AddressClass::Loopback | AddressClass::Private => Ok(class),
-                _ if opened => Ok(class),
-                _ => refuse(RefusalReason::NameToSpecial),
+            if was_public && !named {
+                return refuse(RefusalReason::WasPublic);
             }
+            let is_plain = matches!(class, AddressClass::Loopback | AddressClass::Private);
+            if is_plain || named || in_fleet { Ok(class) } else { refuse(RefusalReason::NameToSpecial) }
         }
         (Destination::PeerChosen, HostForm::Literal | HostForm::Name) => {
             let own_is_special = egress.own.or(egress.baseline).is_some_and(|own| own != AddressClass::Public);

@@ -1,4 +1,4 @@
-//! Names to addresses, and the guard on them: the client connects only to what comes out of [`Guarded`].
+//! Names to addresses, and the guard on them: the client connects only to what comes out of its guarded form.
 
 use std::fmt;
 use std::io;

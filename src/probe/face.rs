@@ -7,7 +7,8 @@ use jiff::Timestamp;
 
 use super::conversation::{Conversation, private_headers};
 use super::lists::{self, ListEnd};
-use super::opening::{self, Failed, First, Opened, Ready, Trail};
+use super::opening::{self, First, Trail};
+use super::ready::{Failed, Opened, Ready};
 use super::trouble::Trouble;
 use super::{Ask, SecondRead, dates};
 use crate::model::facet::{Face, Facet, FacetName, UnseenKind, UnseenReason};

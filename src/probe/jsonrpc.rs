@@ -15,8 +15,10 @@ pub(super) const MISSING_CAPABILITY: i64 = -32_021;
 /// The date is not supported (2026-07-28).
 pub(super) const UNSUPPORTED_VERSION: i64 = -32_022;
 
-/// Dates that a list of them may have, and the length of one.
+/// Dates that a list of them may have.
 const MAX_DATES: usize = 64;
+/// Bytes of one date.
+pub(super) const MAX_DATE: usize = 64;
 
 /// What a message is to us.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -130,7 +132,7 @@ pub(super) fn dates(list: &Json) -> Vec<String> {
     items
         .iter()
         .filter_map(Json::as_str)
-        .filter(|date| date.len() <= MAX_DATES)
+        .filter(|date| date.len() <= MAX_DATE)
         .take(MAX_DATES)
         .map(str::to_owned)
         .collect()

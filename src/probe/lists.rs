@@ -8,8 +8,8 @@ use jiff::Timestamp;
 use super::challenge;
 use super::conversation::{Conversation, Dress};
 use super::exchange::{Exchange, Read, Reply};
-use super::jsonrpc;
-use super::opening::{self, Ready};
+use super::opening;
+use super::ready::Ready;
 use super::trouble::Trouble;
 use crate::model::facet::{Face, Facet, ListShape, UnseenKind};
 use crate::model::json::{Json, Members};
@@ -140,7 +140,7 @@ fn page(conversation: &Conversation<'_>, exchange: Exchange, at: Timestamp, is_f
         let challenge = challenge::value(exchange.head.status, &exchange.head.headers);
         return Err(Stop::End(ListEnd::Guarded(challenge)));
     }
-    let is_missing = matches!(&exchange.reply, Reply::Error(error) if error.code == jsonrpc::METHOD_NOT_FOUND);
+    let is_missing = opening::is_missing_method(&exchange.reply);
     if is_missing && is_first {
         return Err(Stop::End(ListEnd::Missing));
     }

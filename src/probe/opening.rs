@@ -12,6 +12,7 @@ use super::conversation::{Conversation, Dress, client_info};
 use super::dates;
 use super::exchange::{Exchange, Head, Nothing, Read, Reply};
 use super::jsonrpc::{self, RpcError};
+use super::ready::{Capabilities, Failed, Opened, Ready};
 use super::transport;
 use super::trouble::Trouble;
 use crate::model::facet::{Face, Facet, UnseenKind};
@@ -37,91 +38,6 @@ impl First {
             Some(date) if dates::is_legacy(date) => Self::Initialize(date.to_owned()),
             Some(_) | None => Self::Discover,
         }
-    }
-}
-
-/// How the opening ended.
-#[derive(Debug)]
-pub(super) enum Opened {
-    /// Lists can be asked for.
-    Ready(Box<Ready>),
-    /// 401, or 403 with a challenge: the value of `auth.challenge`.
-    Guarded(Json),
-    /// Neither.
-    Failed(Failed),
-}
-
-/// A conversation that stands.
-#[derive(Debug)]
-pub(super) struct Ready {
-    pub(super) era: Era,
-    pub(super) date: String,
-    /// The date that `initialize` offered.
-    pub(super) offer: Option<String>,
-    /// The result, or why there is none although lists are answered.
-    pub(super) handshake: Result<Read, Trouble>,
-    pub(super) capabilities: Capabilities,
-    /// The value of `mcp.transport`.
-    pub(super) transport: Json,
-    pub(super) supported: Vec<String>,
-    /// A valid handshake of a known date.
-    pub(super) is_confirmed: bool,
-}
-
-/// No conversation.
-#[derive(Debug)]
-pub(super) struct Failed {
-    pub(super) trouble: Trouble,
-    /// A handshake that was valid all the same, only without a date that we speak.
-    pub(super) handshake: Option<Read>,
-    /// The server knows the protocol.
-    pub(super) era: Option<Era>,
-    pub(super) supported: Vec<String>,
-}
-
-impl From<Trouble> for Failed {
-    fn from(trouble: Trouble) -> Self {
-        Self { trouble, handshake: None, era: None, supported: Vec::new() }
-    }
-}
-
-/// Which capabilities were declared.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Capabilities {
-    /// There is no declaration: each list is asked for.
-    Unknown,
-    /// These names.
-    Declared(Vec<String>),
-}
-
-impl Capabilities {
-    fn of(result: &Json) -> Self {
-        match result.member("capabilities").and_then(Json::as_object) {
-            Some(members) => {
-                let declared = members.iter().filter(|(_, value)| **value != Json::Null);
-                Self::Declared(declared.map(|(name, _)| name.clone()).collect())
-            }
-            None => Self::Unknown,
-        }
-    }
-
-    /// Whether the list `facet` is to be asked for. Templates have no capability of their own.
-    pub(super) fn offers(&self, facet: Facet) -> bool {
-        let name = match facet {
-            Facet::McpTools => "tools",
-            Facet::McpPrompts => "prompts",
-            Facet::McpResources | Facet::McpResourceTemplates => "resources",
-            Facet::McpHandshake | Facet::McpTransport | Facet::AuthChallenge | Facet::Scan => return false,
-        };
-        match self {
-            Self::Unknown => true,
-            Self::Declared(names) => names.iter().any(|declared| declared == name),
-        }
-    }
-
-    /// Whether a missing method contradicts the declaration.
-    pub(super) fn promises(&self, facet: Facet) -> bool {
-        *self != Self::Unknown && facet != Facet::McpResourceTemplates && self.offers(facet)
     }
 }
 
@@ -190,8 +106,9 @@ fn initialize_params(date: &str) -> Members {
     ])
 }
 
+/// The date that the server named; what is too long for one is none.
 fn negotiated(result: &Json) -> Option<&str> {
-    result.member("protocolVersion").and_then(Json::as_str)
+    result.member("protocolVersion").and_then(Json::as_str).filter(|date| date.len() <= jsonrpc::MAX_DATE)
 }
 
 /// `supportedVersions` of a discover result; `None` when it has no such array.
@@ -273,11 +190,9 @@ impl Opener<'_, '_> {
         match exchange.reply {
             Reply::Error(error) if error.is_modern() => self.modern_error(&error, exchange.head.status),
             Reply::Result(read) if success && supported(&read.value).is_some() => self.modern(&exchange.head, read),
-            reply => {
-                let exchange = Exchange { head: exchange.head, reply };
-                self.method_missing =
-                    matches!(&exchange.reply, Reply::Error(error) if error.code == jsonrpc::METHOD_NOT_FOUND);
-                self.not_this_era(&exchange, Era::Stateless).await
+            reply @ (Reply::Result(_) | Reply::Error(_) | Reply::Nothing(_)) => {
+                self.method_missing = is_missing_method(&reply);
+                self.not_this_era(&Exchange { head: exchange.head, reply }, Era::Stateless).await
             }
         }
     }
@@ -345,9 +260,8 @@ impl Opener<'_, '_> {
                 self.legacy(&exchange.head, read, offer).await
             }
             Reply::Error(error) if self.retry(&error).is_some() => self.retry(&error).unwrap_or(Next::Discover),
-            reply => {
-                let exchange = Exchange { head: exchange.head, reply };
-                self.not_this_era(&exchange, Era::Session).await
+            reply @ (Reply::Result(_) | Reply::Error(_) | Reply::Nothing(_)) => {
+                self.not_this_era(&Exchange { head: exchange.head, reply }, Era::Session).await
             }
         }
     }
@@ -504,18 +418,24 @@ fn no_common_date() -> Trouble {
 /// 429, 5xx, 408, redirects that are not followed, answers above a cap. "Method not found" is an answer even under 5xx.
 fn decides_nothing(exchange: &Exchange, trouble: &Trouble) -> bool {
     let status = exchange.head.status;
-    let is_missing = matches!(&exchange.reply, Reply::Error(error) if error.code == jsonrpc::METHOD_NOT_FOUND);
-    let by_status = status.is_redirection() || (status.is_server_error() && !is_missing);
+    let by_status = status.is_redirection() || (status.is_server_error() && !is_missing_method(&exchange.reply));
     let by_kind = matches!(trouble.kind, UnseenKind::RateLimited | UnseenKind::Timeout | UnseenKind::TooLarge);
     by_status || by_kind || matches!(exchange.reply, Reply::Nothing(Nothing::TooLarge))
 }
 
+/// "Method not found", under whatever status.
+pub(super) fn is_missing_method(reply: &Reply) -> bool {
+    matches!(reply, Reply::Error(error) if error.code == jsonrpc::METHOD_NOT_FOUND)
+}
+
 /// The checks that a failed opening decides.
 fn remark(trouble: &Trouble) -> Option<Remark> {
-    let rule = match trouble.kind {
-        UnseenKind::InvalidJson | UnseenKind::InvalidJsonrpc => "mcp.not-jsonrpc",
-        UnseenKind::HttpStatus => "mcp.no-endpoint",
-        _ => return None,
+    let rule = if matches!(trouble.kind, UnseenKind::InvalidJson | UnseenKind::InvalidJsonrpc) {
+        "mcp.not-jsonrpc"
+    } else if trouble.kind == UnseenKind::HttpStatus {
+        "mcp.no-endpoint"
+    } else {
+        return None;
     };
     Some(Remark { rule, case: "-", evidence: trouble.detail.clone() })
 }

@@ -6,6 +6,7 @@ mod framing;
 mod lists;
 mod opening;
 mod peer;
+mod real;
 mod redirects;
 mod refusals;
 mod sessions;

@@ -30,12 +30,10 @@ impl Trouble {
             Some(kind) => Self::new(kind, format!("HTTP {}", status.as_u16())),
             None => Self::of_reply(&exchange.reply, status),
         };
-        trouble.not_before = match trouble.kind {
-            UnseenKind::RateLimited | UnseenKind::ServerError | UnseenKind::Blocked => {
-                retry_after::not_before(&exchange.head.headers, at)
-            }
-            _ => None,
-        };
+        let says_when = [UnseenKind::RateLimited, UnseenKind::ServerError, UnseenKind::Blocked];
+        if says_when.contains(&trouble.kind) {
+            trouble.not_before = retry_after::not_before(&exchange.head.headers, at);
+        }
         trouble
     }
 
