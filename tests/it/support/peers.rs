@@ -127,7 +127,7 @@ impl Pinned {
                 let interpreter = installed("python").join(environment).join("bin/python").into_os_string();
                 let script = checkout("tests/peers/python").join(script).into_os_string();
                 let program = Program::new(checkout("."), [interpreter, script, port.to_string().into()]);
-                program.with("PYTHONDONTWRITEBYTECODE", "1").with("PYTHONUNBUFFERED", "1")
+                program.with("PYTHONUNBUFFERED", "1")
             }
         }
     }
