@@ -241,4 +241,14 @@ fn the_fingerprint_holds_key_and_value_and_not_the_rule() {
     assert_ne!(print(&base, &tool("b")), print(&base, &tool("c")));
 }
 
+#[test]
+fn zz_show() {
+    for (old, new) in [("server-everything@2025.12.18","server-everything@2026.1.26"),("context7-mcp@1.0.14","context7-mcp@3.2.5"),("perplexity-mcp@0.5.1","perplexity-mcp@1.2.1"),("mcp-server-git@0.6.2","mcp-server-git@2026.10.19"),("brave-search-mcp-server@2.0.62","brave-search-mcp-server@2.1.4"),("server-filesystem@2025.8.21+zod3","server-filesystem@2026.8.31"),("lab-fastmcp@2.14.7","lab-fastmcp@3.4.11"),("lab-fastmcp@3.4.11","lab-fastmcp@4.2.3"),("server-github@0.6.2+zod3","server-github@2025.4.8"),("mcp-server-fetch@0.6.2","mcp-server-fetch@2026.10.24"),("server-everything@0.6.2","server-everything@2025.3.19"),("server-everything@2026.1.26","server-everything@2026.8.31")] {
+        let j = pair(old,new).unwrap();
+        println!("=== {old} -> {new}");
+        for u in units(&j) { println!("  {} [{}] {} {} {:?} ({} members)", u.n, u.severity, u.rule, u.title, u.items, u.members.len()); }
+        if old.starts_with("server-everything@2025.12")|| old.starts_with("context7") { for d in &j.drifts { println!("   - {} {} :: {}", d.rule, d.path, d.message); for x in &d.details { println!("        {x:?}"); } for n in &d.notes { println!("        note {n:?}"); } } }
+    }
+}
+
 mod properties;

@@ -98,9 +98,10 @@ pub(super) fn diff(old: &str, new: &str, budget: &Budget) -> Detail {
 fn worded(old: &str, new: &str, budget: &Budget) -> Option<String> {
     let old: Vec<&str> = pieces(old);
     let new: Vec<&str> = pieces(new);
-    let prefix = old.iter().zip(&new).take_while(|(left, right)| left == right).count();
+    let alike = |(left, right): &(&&str, &&str)| left.trim_end() == right.trim_end();
+    let prefix = old.iter().zip(&new).take_while(alike).count();
     let (old_rest, new_rest) = (old.get(prefix..)?, new.get(prefix..)?);
-    let suffix = old_rest.iter().rev().zip(new_rest.iter().rev()).take_while(|(left, right)| left == right).count();
+    let suffix = old_rest.iter().rev().zip(new_rest.iter().rev()).take_while(alike).count();
     let old_middle = old_rest.get(..old_rest.len() - suffix)?;
     let new_middle = new_rest.get(..new_rest.len() - suffix)?;
     // Myers' algorithm takes at worst the square of what differs.
@@ -109,16 +110,24 @@ fn worded(old: &str, new: &str, budget: &Budget) -> Option<String> {
         return None;
     }
     let mut out = Marked::default();
-    old.get(..prefix)?.iter().for_each(|piece| out.push(ChangeTag::Equal, piece));
-    let middle = TextDiff::configure().algorithm(Algorithm::Myers).diff_slices(old_middle, new_middle);
+    new.get(..prefix)?.iter().for_each(|piece| out.push(ChangeTag::Equal, piece));
+    let bare = |pieces: &[&'_ str]| pieces.iter().map(|piece| piece.trim_end().to_owned()).collect::<Vec<_>>();
+    let (old_words, new_words) = (bare(old_middle), bare(new_middle));
+    let old_words: Vec<&str> = old_words.iter().map(String::as_str).collect();
+    let new_words: Vec<&str> = new_words.iter().map(String::as_str).collect();
+    let middle = TextDiff::configure().algorithm(Algorithm::Myers).diff_slices(&old_words, &new_words);
     for change in middle.iter_all_changes() {
-        out.push(change.tag(), change.value());
+        let piece = match change.tag() {
+            ChangeTag::Delete => change.old_index().and_then(|index| old_middle.get(index)),
+            ChangeTag::Equal | ChangeTag::Insert => change.new_index().and_then(|index| new_middle.get(index)),
+        };
+        out.push(change.tag(), piece?);
     }
-    old_rest.get(old_middle.len()..)?.iter().for_each(|piece| out.push(ChangeTag::Equal, piece));
+    new_rest.get(new_middle.len()..)?.iter().for_each(|piece| out.push(ChangeTag::Equal, piece));
     Some(out.finish())
 }
 
-/// Words with the white space behind them, so that a changed word is one piece.
+/// Words, each with the white space behind it; they are compared without it.
 fn pieces(text: &str) -> Vec<&str> {
     text.split_inclusive(char::is_whitespace).collect()
 }
@@ -188,7 +197,7 @@ mod tests {
     #[test]
     fn words_that_went_and_came_are_marked() {
         assert_eq!(diffed("Takes one text", "Takes a short text"), "Takes [-one-] {+a short+} text");
-        assert_eq!(diffed("Gives it back", "Gives it back whole"), "Gives it [-back-] {+back whole+}".replace("[-back-] {+back whole+}", "back {+whole+}"));
+        assert_eq!(diffed("Gives it back", "Gives it back whole"), "Gives it back {+whole+}");
         assert_eq!(diffed("one two", "one"), "one [-two-]");
     }
 

@@ -78,13 +78,26 @@ fn moved(scene: &Scene<'_>, from: &Place<'_>, to: &Place<'_>) -> Draft {
     let inside = members(scene, &pair).into_iter().fold(draft, |draft, inner| {
         let inner = inner.checked_for_hidden(None);
         let (severity, impact) = inner.rated();
-        let draft = draft.noting(inner.rule, inner.message.clone()).line(inner.message);
-        let mut draft = if severity >= Severity::High { draft.at_least(severity, impact) } else { draft };
+        let mut draft = draft;
+        // Companions are what a caller must know: other parameters, and what has a severity of its own.
+        if severity >= Severity::High || is_reshaping(&inner) {
+            draft = draft.noting(inner.rule, inner.message.clone());
+        }
+        if severity >= Severity::High {
+            draft = draft.at_least(severity, impact);
+        }
+        draft = draft.line(inner.message);
         draft.details.extend(inner.details);
         draft.notes.extend(inner.notes);
         draft
     });
     inside.checked_for_hidden(from.old())
+}
+
+/// Whether what callers must or may pass is another thing.
+fn is_reshaping(inner: &Draft) -> bool {
+    let tokens: Vec<&str> = inner.path.tokens().skip(2).take(2).collect();
+    matches!(tokens.as_slice(), ["inputSchema", "properties" | "required"] | ["inputSchema"])
 }
 
 /// Drifts of the members of one tool.
