@@ -146,7 +146,9 @@ impl<'a> Compared<'a> {
     /// Whether the transport, which tells a change of era, is compared and shows one.
     fn era_changed(&self) -> bool {
         self.sides(Facet::McpTransport).is_some_and(|sides| {
-            let eras = |values: &[Json]| values.iter().filter_map(|value| value.member("era").cloned()).collect::<BTreeSet<_>>();
+            let eras = |values: &[Json]| {
+                values.iter().filter_map(|value| value.member("era").cloned()).collect::<BTreeSet<_>>()
+            };
             let (accepted, seen) = (eras(sides.accepted), eras(sides.seen));
             !accepted.is_empty() && !seen.is_subset(&accepted)
         })
@@ -155,7 +157,8 @@ impl<'a> Compared<'a> {
     /// Whether both handshakes name their date themselves.
     fn handshake_tells_date(&self) -> bool {
         self.sides(Facet::McpHandshake).is_some_and(|sides| {
-            let dated = |values: &[Json]| !values.is_empty() && values.iter().all(|value| rules::date_of(value).is_some());
+            let dated =
+                |values: &[Json]| !values.is_empty() && values.iter().all(|value| rules::date_of(value).is_some());
             dated(sides.accepted) && dated(sides.seen)
         })
     }

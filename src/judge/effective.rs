@@ -178,7 +178,10 @@ mod tests {
             approval("/items/b/annotations/readOnlyHint", Some("true"), None),
             approval("/items/a/annotations/readOnlyHint", None, None),
         ]);
-        assert_eq!(values[0].pointer(&Pointer::of(["items", "b", "annotations", "readOnlyHint"])), Some(&Json::Bool(true)));
+        assert_eq!(
+            values[0].pointer(&Pointer::of(["items", "b", "annotations", "readOnlyHint"])),
+            Some(&Json::Bool(true))
+        );
         assert_eq!(values[0].pointer(&Pointer::of(["items", "a", "annotations"])), None);
     }
 

@@ -4,6 +4,7 @@
 //! same values before and after (design, section 2). Faces are folded. What is told of the schemas of one tool by one
 //! rule is one cause, wherever in the schema it stands. Whether a unit is told at all is for others.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use crate::model::digest::Digest;
@@ -62,7 +63,10 @@ fn spot(drift: &Drift) -> Spot {
     let tokens: Vec<&str> = drift.path.tokens().collect();
     let rest = |tokens: &[&str]| tokens.join("/");
     let (item, place) = match (drift.facet.facet, tokens.as_slice()) {
-        (Facet::McpTools | Facet::McpPrompts | Facet::McpResources | Facet::McpResourceTemplates, ["items", key, below @ ..]) => {
+        (
+            Facet::McpTools | Facet::McpPrompts | Facet::McpResources | Facet::McpResourceTemplates,
+            ["items", key, below @ ..],
+        ) => {
             let place = match below {
                 [schema @ ("inputSchema" | "outputSchema"), ..] => (*schema).to_owned(),
                 _ => rest(below),
@@ -129,7 +133,9 @@ fn is_reshaped(drift: &Drift) -> bool {
 }
 
 fn made(n: u32, fold_key: String, mut members: Vec<&Folding<'_>>) -> Option<Unit> {
-    members.sort_by_cached_key(|folding| (leads_not(folding.drift), item_of(folding.drift), folding.drift.facet, folding.drift.path.clone()));
+    members.sort_by_cached_key(|folding| {
+        (leads_not(folding.drift), item_of(folding.drift), folding.drift.facet, folding.drift.path.clone())
+    });
     let worst = members.iter().max_by_key(|folding| folding.drift.severity)?.drift;
     let mut impact = worst.impact.clone();
     for further in members.iter().flat_map(|folding| &folding.drift.impact) {
@@ -168,7 +174,8 @@ fn leads_not(drift: &Drift) -> bool {
 
 /// The item's name: of a rename the old one, which is the one in use.
 fn item_of(drift: &Drift) -> Option<String> {
-    let left = drift.claims.iter().find(|claim| claim.after.is_none() && claim.path != drift.path && claim.path.depth() == 2);
+    let left =
+        drift.claims.iter().find(|claim| claim.after.is_none() && claim.path != drift.path && claim.path.depth() == 2);
     match left.and_then(|claim| claim.path.token(1)) {
         Some(old) if is_move(drift) => Some(shown(old)),
         Some(_) | None => spot(drift).item,
@@ -177,7 +184,8 @@ fn item_of(drift: &Drift) -> Option<String> {
 
 fn is_move(drift: &Drift) -> bool {
     let rule = drift.rule.rule.as_str();
-    rule == "tool.renamed" || drift.details.iter().any(|detail| matches!(detail, Detail::Moved { .. })) && rule.starts_with("res.")
+    rule == "tool.renamed"
+        || drift.details.iter().any(|detail| matches!(detail, Detail::Moved { .. })) && rule.starts_with("res.")
 }
 
 fn title(drift: &Drift, items: &[String]) -> String {
@@ -209,16 +217,18 @@ fn mark(members: &[&Folding<'_>]) -> UnitMark {
 }
 
 /// What gives power, then what breaks, then the rest; the worst first.
-fn order(unit: &Unit) -> (u8, std::cmp::Reverse<Severity>, String) {
+fn order(unit: &Unit) -> (u8, Reverse<Severity>, Option<Facet>, Reverse<usize>, String) {
     let main = unit.impact.first();
-    let power = matches!(main, Some(Impact::Security | Impact::Exposure | Impact::Behavior)) && unit.severity >= Severity::High;
+    let power =
+        matches!(main, Some(Impact::Security | Impact::Exposure | Impact::Behavior)) && unit.severity >= Severity::High;
     let breaks = main == Some(&Impact::Breaking) && unit.severity >= Severity::Medium;
     let rank = match (power, breaks) {
         (true, _) => 0,
         (false, true) => 1,
         (false, false) => 2,
     };
-    (rank, std::cmp::Reverse(unit.severity), unit.fold_key.clone())
+    let facet = unit.members.first().map(|member| member.facet.facet);
+    (rank, Reverse(unit.severity), facet, Reverse(unit.items.len()), unit.fold_key.clone())
 }
 
 #[cfg(test)]

@@ -137,9 +137,7 @@ fn kind_of(character: char) -> Option<HiddenKind> {
             Some(HiddenKind::Bidi)
         }
         '\u{E0000}'..='\u{E007F}' => Some(HiddenKind::Tag),
-        '\u{E000}'..='\u{F8FF}' | '\u{F0000}'..='\u{FFFFD}' | '\u{100000}'..='\u{10FFFD}' => {
-            Some(HiddenKind::Private)
-        }
+        '\u{E000}'..='\u{F8FF}' | '\u{F0000}'..='\u{FFFFD}' | '\u{100000}'..='\u{10FFFD}' => Some(HiddenKind::Private),
         '\u{AD}'
         | '\u{70F}'
         | '\u{206A}'..='\u{206F}'
@@ -188,7 +186,13 @@ mod tests {
 
     #[test]
     fn text_that_people_write_hides_nothing() {
-        for text in ["plain\nlines\t", "👩‍💻 ❤️ done", "🏴\u{E0067}\u{E0062}\u{E0065}\u{E006E}\u{E0067}\u{E007F}", "می‌خواهم", "日本語"] {
+        for text in [
+            "plain\nlines\t",
+            "👩‍💻 ❤️ done",
+            "🏴\u{E0067}\u{E0062}\u{E0065}\u{E006E}\u{E0067}\u{E007F}",
+            "می‌خواهم",
+            "日本語",
+        ] {
             assert!(of(text).is_empty(), "{text:?}: {:?}", of(text));
         }
     }

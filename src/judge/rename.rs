@@ -26,7 +26,8 @@ pub(super) fn tokens(name: &str) -> Vec<String> {
     while let Some(character) = characters.next() {
         let upper = character.is_uppercase();
         let after_lower = previous.is_some_and(|previous| previous.is_lowercase() || previous.is_numeric());
-        let ends_acronym = previous.is_some_and(char::is_uppercase) && characters.peek().is_some_and(|next| next.is_lowercase());
+        let ends_acronym =
+            previous.is_some_and(char::is_uppercase) && characters.peek().is_some_and(|next| next.is_lowercase());
         if (!character.is_alphanumeric() || (upper && (after_lower || ends_acronym))) && !word.is_empty() {
             out.push(std::mem::take(&mut word));
         }
@@ -118,7 +119,8 @@ impl<'a> Index<'a> {
 
     /// Items that share a token, the rarest first, then those with equal properties; half of the bound for each.
     fn candidates(&self, item: &Features<'_>) -> BTreeSet<usize> {
-        let mut lists: Vec<&Vec<usize>> = item.tokens.iter().filter_map(|token| self.by_token.get(token.as_str())).collect();
+        let mut lists: Vec<&Vec<usize>> =
+            item.tokens.iter().filter_map(|token| self.by_token.get(token.as_str())).collect();
         lists.sort_by_key(|list| list.len());
         let mut found: BTreeSet<usize> = BTreeSet::new();
         let by_token = lists.into_iter().flatten().take(4 * MOST_CANDIDATES);
@@ -142,7 +144,7 @@ fn score(old: &Features<'_>, new: &Features<'_>) -> Option<u32> {
     let overlap = Overlap::of(old.description, new.description);
     let texts_match = overlap.shorter > 0 && overlap.at_least(60);
     let matches = names >= 500 || (equal && (!old.properties.is_empty() || texts_match));
-    let words = if overlap.shorter == 0 { 0 } else { overlap.kept * 1000 / overlap.shorter };
+    let words = (overlap.kept * 1000).checked_div(overlap.shorter).unwrap_or(0);
     matches.then(|| 2 * names + parameters + u32::try_from(words).unwrap_or(0))
 }
 
@@ -150,7 +152,7 @@ fn score(old: &Features<'_>, new: &Features<'_>) -> Option<u32> {
 fn jaccard<T: Ord>(left: &BTreeSet<T>, right: &BTreeSet<T>) -> u32 {
     let shared = left.intersection(right).count();
     let all = left.len() + right.len() - shared;
-    if all == 0 { 0 } else { u32::try_from(shared * 1000 / all).unwrap_or(0) }
+    (shared * 1000).checked_div(all).and_then(|share| u32::try_from(share).ok()).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -179,8 +181,16 @@ mod tests {
 
     #[test]
     fn half_of_the_tokens_or_equal_parameters_make_a_pair() {
-        let old = [tool("makeInvoice", &["x"], ""), tool("sum", &["a", "b"], ""), tool("showDate", &[], "Tells the date of today")];
-        let new = [tool("get-total", &["a", "b"], ""), tool("make-invoice-now", &["y"], ""), tool("clock", &[], "Gives the date of today")];
+        let old = [
+            tool("makeInvoice", &["x"], ""),
+            tool("sum", &["a", "b"], ""),
+            tool("showDate", &[], "Tells the date of today"),
+        ];
+        let new = [
+            tool("get-total", &["a", "b"], ""),
+            tool("make-invoice-now", &["y"], ""),
+            tool("clock", &[], "Gives the date of today"),
+        ];
         let mut found = paired(&old, &new);
         found.sort_unstable();
         assert_eq!(found, [(0, 1), (1, 0), (2, 2)]);

@@ -26,13 +26,13 @@ mod texts;
 pub(super) mod tools;
 mod transport;
 
+pub(super) use annotations::contradiction;
 pub(super) use auth::judge as judge_challenge;
 pub(super) use dates::{Dates, knows_capability};
-pub(super) use resources::sensitive;
-pub(super) use annotations::contradiction;
-pub(super) use texts::stands_out;
 pub(super) use handshake::judge as judge_handshake;
 pub(super) use handshake::{date_of, is_stateless, server_info};
+pub(super) use resources::sensitive;
+pub(super) use texts::stands_out;
 pub(super) use transport::judge as judge_transport;
 
 /// What kind of thing a rule says.
@@ -206,7 +206,11 @@ pub fn markdown() -> String {
 fn case_line(rule: &Rule, case: &Case) -> String {
     let severity = case.severity.map_or("raises nothing", Severity::as_str);
     let impact = case.impact.iter().map(|impact| impact.as_str()).collect::<Vec<_>>().join(", ");
-    let name = if case.case == "-" { rule.kind.as_str().to_owned() } else { format!("{} `{}`", rule.kind.as_str(), case.case) };
+    let name = if case.case == "-" {
+        rule.kind.as_str().to_owned()
+    } else {
+        format!("{} `{}`", rule.kind.as_str(), case.case)
+    };
     let status = match case.status {
         Some(CheckStatus::Error) => "; as a finding: error",
         Some(CheckStatus::Fail) => "; as a finding: fail",

@@ -74,7 +74,11 @@ fn every_pair_of_captures_of_one_server_is_judged_and_every_drift_has_its_row() 
     for old in &names {
         for new in names.iter().filter(|new| new.split('@').next() == old.split('@').next()) {
             let judgment = pair(old, new).unwrap();
-            assert_eq!(judgment.drifts.is_empty(), capture(old).unwrap().digest == capture(new).unwrap().digest, "{old} {new}");
+            assert_eq!(
+                judgment.drifts.is_empty(),
+                capture(old).unwrap().digest == capture(new).unwrap().digest,
+                "{old} {new}"
+            );
             for drift in &judgment.drifts {
                 assert!(rules::case(&drift.rule.rule, &drift.rule.case).is_some(), "{} is no row", drift.rule);
             }
@@ -84,10 +88,9 @@ fn every_pair_of_captures_of_one_server_is_judged_and_every_drift_has_its_row() 
 
 #[test]
 fn control_pairs_bring_nothing() {
-    for (old, new) in [
-        ("server-everything@2025.11.25", "server-everything@2025.12.18"),
-        ("lab-py-mcp@1.30.0", "lab-py-mcp@2.3.0"),
-    ] {
+    for (old, new) in
+        [("server-everything@2025.11.25", "server-everything@2025.12.18"), ("lab-py-mcp@1.30.0", "lab-py-mcp@2.3.0")]
+    {
         if let Some(judgment) = pair(old, new) {
             assert_eq!(said(&judgment), Vec::<String>::new());
         }
@@ -139,15 +142,24 @@ fn a_change_of_era_is_one_drift_and_the_lists_say_nothing_of_it() {
         &[
             ("mcp.handshake", SESSION),
             ("mcp.transport", r#"{"transport":"streamable_http","era":"session","date":"2025-11-25","session":true}"#),
-            ("mcp.tools", r#"{"tools":[{"name":"pay","inputSchema":{"type":"object"},"execution":{"taskSupport":"optional"}}]}"#),
+            (
+                "mcp.tools",
+                r#"{"tools":[{"name":"pay","inputSchema":{"type":"object"},"execution":{"taskSupport":"optional"}}]}"#,
+            ),
         ],
         Some("2025-11-25"),
     );
     let new = with(
         &[
             ("mcp.handshake", STATELESS),
-            ("mcp.transport", r#"{"transport":"streamable_http","era":"stateless","date":"2026-07-28","session":false}"#),
-            ("mcp.tools", r#"{"resultType":"complete","cacheScope":"private","ttlMs":0,"tools":[{"name":"pay","inputSchema":{"type":"object"}}]}"#),
+            (
+                "mcp.transport",
+                r#"{"transport":"streamable_http","era":"stateless","date":"2026-07-28","session":false}"#,
+            ),
+            (
+                "mcp.tools",
+                r#"{"resultType":"complete","cacheScope":"private","ttlMs":0,"tools":[{"name":"pay","inputSchema":{"type":"object"}}]}"#,
+            ),
         ],
         Some("2026-07-28"),
     );
@@ -198,10 +210,7 @@ fn an_absent_list_is_an_empty_one_and_a_facet_without_baseline_says_nothing() {
 fn a_block_stands_for_everything_else_that_the_scan_would_say() {
     let fact = |rule, case, place| SightFact { rule, case, place, detail: "HTTP 403".to_owned() };
     let tools = SightPlace::Facet(FacetName::stranger(Facet::McpTools));
-    let facts = [
-        fact("scan.partial", "-", tools),
-        fact("scan.blocked", "under_24h", SightPlace::Endpoint),
-    ];
+    let facts = [fact("scan.partial", "-", tools), fact("scan.blocked", "under_24h", SightPlace::Endpoint)];
     let snapshot = list(r#"{"tools":[]}"#);
     let sights = judge(&snapshot.target.id, &BTreeMap::new(), &Memory::default(), &snapshot, &facts).sights;
     assert_eq!(sights.len(), 1);
@@ -218,7 +227,9 @@ fn a_version_that_stood_still_raises_what_hurts_and_nothing_else() {
                 ("mcp.handshake", &SESSION.replace("1.0.0", version)),
                 (
                     "mcp.tools",
-                    &format!(r#"{{"tools":[{{"name":"pay","description":"{description}","inputSchema":{{"type":"object"}}}}]}}"#),
+                    &format!(
+                        r#"{{"tools":[{{"name":"pay","description":"{description}","inputSchema":{{"type":"object"}}}}]}}"#
+                    ),
                 ),
             ],
             None,
@@ -239,16 +250,6 @@ fn the_fingerprint_holds_key_and_value_and_not_the_rule() {
     let base = list(r#"{"tools":[{"name":"a"}]}"#);
     assert_eq!(print(&base, &tool("b")), print(&base, &tool("b")));
     assert_ne!(print(&base, &tool("b")), print(&base, &tool("c")));
-}
-
-#[test]
-fn zz_show() {
-    for (old, new) in [("server-everything@2025.12.18","server-everything@2026.1.26"),("context7-mcp@1.0.14","context7-mcp@3.2.5"),("perplexity-mcp@0.5.1","perplexity-mcp@1.2.1"),("mcp-server-git@0.6.2","mcp-server-git@2026.10.19"),("brave-search-mcp-server@2.0.62","brave-search-mcp-server@2.1.4"),("server-filesystem@2025.8.21+zod3","server-filesystem@2026.8.31"),("lab-fastmcp@2.14.7","lab-fastmcp@3.4.11"),("lab-fastmcp@3.4.11","lab-fastmcp@4.2.3"),("server-github@0.6.2+zod3","server-github@2025.4.8"),("mcp-server-fetch@0.6.2","mcp-server-fetch@2026.10.24"),("server-everything@0.6.2","server-everything@2025.3.19"),("server-everything@2026.1.26","server-everything@2026.8.31")] {
-        let j = pair(old,new).unwrap();
-        println!("=== {old} -> {new}");
-        for u in units(&j) { println!("  {} [{}] {} {} {:?} ({} members)", u.n, u.severity, u.rule, u.title, u.items, u.members.len()); }
-        if old.starts_with("server-everything@2025.12")|| old.starts_with("context7") { for d in &j.drifts { println!("   - {} {} :: {}", d.rule, d.path, d.message); for x in &d.details { println!("        {x:?}"); } for n in &d.notes { println!("        note {n:?}"); } } }
-    }
 }
 
 mod properties;

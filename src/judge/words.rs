@@ -156,7 +156,8 @@ impl Marked {
         let both = !self.gone.is_empty() && !self.come.is_empty();
         let gone = std::mem::take(&mut self.gone);
         let come = std::mem::take(&mut self.come);
-        if !self.out.is_empty() && !self.out.ends_with(char::is_whitespace) && !(gone.is_empty() && come.is_empty()) {
+        let joins = !self.out.is_empty() && !self.out.ends_with(char::is_whitespace);
+        if joins && (!gone.is_empty() || !come.is_empty()) {
             self.out.push(' ');
         }
         for (open, close, text) in [("[-", "-]", &gone), ("{+", "+}", &come)] {
@@ -190,7 +191,7 @@ mod tests {
     fn diffed(old: &str, new: &str) -> String {
         match diff(old, new, &Budget::default()) {
             Detail::Words { diff, .. } => diff,
-            other => panic!("{other:?}"),
+            other @ (Detail::Text { .. } | Detail::Moved { .. } | Detail::Quote { .. }) => panic!("{other:?}"),
         }
     }
 

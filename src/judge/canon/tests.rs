@@ -16,7 +16,7 @@ fn read(text: &str) -> RawRead {
 fn canon(facet: Facet, reads: Vec<RawRead>, order_ignored: bool) -> SeenFacet {
     match canonicalize(facet, &RawFacet::Seen(reads), order_ignored) {
         FacetState::Seen(seen) => seen,
-        other => panic!("{other:?}"),
+        other @ (FacetState::Absent { .. } | FacetState::Unseen { .. }) => panic!("{other:?}"),
     }
 }
 
@@ -31,7 +31,8 @@ fn a_list_is_keyed_by_name_over_all_its_pages() {
         json(r#"{"tools":[{"name":"a"}],"cacheScope":"private"}"#),
     ];
     let seen = canon(Facet::McpTools, vec![RawRead { pages, ..RawRead::default() }], false);
-    let value = json(r#"{"order":["b","a"],"items":{"a":{"name":"a"},"b":{"name":"b"}},"rest":{"cacheScope":"public"}}"#);
+    let value =
+        json(r#"{"order":["b","a"],"items":{"a":{"name":"a"},"b":{"name":"b"}},"rest":{"cacheScope":"public"}}"#);
     assert_eq!(seen.views, [value]);
     assert_eq!(seen.volatile, json(r#"{"/rest/nextCursor":"x","/rest/ttlMs":5}"#));
 }
@@ -64,7 +65,9 @@ fn a_member_called_like_a_volatile_one_stays_elsewhere() {
     let item = seen.views[0].pointer(&Pointer::of(["items", "a"])).unwrap();
     assert_eq!(
         *item,
-        json(r#"{"name":"a","size":1,"inputSchema":{"properties":{"size":{},"ttlMs":{}},"_meta":{"baggage":1}},"_meta":{"k":2}}"#)
+        json(
+            r#"{"name":"a","size":1,"inputSchema":{"properties":{"size":{},"ttlMs":{}},"_meta":{"baggage":1}},"_meta":{"k":2}}"#
+        )
     );
     let resources = canon(
         Facet::McpResources,
@@ -89,7 +92,8 @@ fn reads_that_differ_in_order_only_are_one_view_without_order() {
 
 #[test]
 fn an_item_of_one_read_is_in_every_view_whichever_read_came_first() {
-    let (full, part) = (r#"{"tools":[{"name":"b"},{"name":"x"},{"name":"a"}]}"#, r#"{"tools":[{"name":"b"},{"name":"a"}]}"#);
+    let (full, part) =
+        (r#"{"tools":[{"name":"b"},{"name":"x"},{"name":"a"}]}"#, r#"{"tools":[{"name":"b"},{"name":"a"}]}"#);
     let one = canon(Facet::McpTools, vec![read(full), read(part)], false);
     let two = canon(Facet::McpTools, vec![read(part), read(full)], false);
     assert!(one.stability.set_differs && !one.stability.order_differs);
@@ -120,7 +124,8 @@ fn written(items: &[(String, i64, bool)], flip: bool) -> RawRead {
         format!("{{{},{}}}", parts[0], parts[1])
     };
     let items = items.iter().map(item).collect::<Vec<_>>().join(",");
-    let text = if flip { format!("{{\"z\":1,\"tools\":[{items}]}}") } else { format!("{{\"tools\":[{items}],\"z\":1.0}}") };
+    let text =
+        if flip { format!("{{\"z\":1,\"tools\":[{items}]}}") } else { format!("{{\"tools\":[{items}],\"z\":1.0}}") };
     read(&text)
 }
 

@@ -51,7 +51,10 @@ fn from_document(text: &[u8], own: &Json) -> Result<Snapshot, DocumentError> {
         serde_json::from_slice(text).map_err(|error| DocumentError::Unknown(error.to_string()))?;
     let id: TargetId = document.target.id.parse().map_err(|_| DocumentError::Unknown("the target's id".to_owned()))?;
     let states = document.facets.into_iter().map(|(name, facet)| {
-        facet.into_state().map(|state| (name, state)).ok_or_else(|| DocumentError::Unknown(format!("facet {name} is incomplete")))
+        facet
+            .into_state()
+            .map(|state| (name, state))
+            .ok_or_else(|| DocumentError::Unknown(format!("facet {name} is incomplete")))
     });
     let facets = states.collect::<Result<BTreeMap<_, _>, _>>()?;
     Ok(Snapshot {

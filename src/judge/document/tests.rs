@@ -13,14 +13,19 @@ fn page(text: &str) -> RawRead {
 }
 
 fn sample() -> Snapshot {
-    let mut snapshot = read(br#"{"tools":[{"name":"a","inputSchema":{"type":"object","properties":{"n":{"maximum":9007199254740993}}}}]}"#).unwrap();
+    let mut snapshot = read(
+        br#"{"tools":[{"name":"a","inputSchema":{"type":"object","properties":{"n":{"maximum":9007199254740993}}}}]}"#,
+    )
+    .unwrap();
     let reads = vec![
         page(r#"{"prompts":[{"name":"p","title":"X","description":"same"}]}"#),
         page(r#"{"prompts":[{"name":"p","description":"same"},{"name":"q"}]}"#),
     ];
     let prompts = canonicalize(Facet::McpPrompts, &RawFacet::Seen(reads), false);
     snapshot.facets.insert(FacetName::stranger(Facet::McpPrompts), prompts);
-    snapshot.facets.insert(FacetName::stranger(Facet::AuthChallenge), FacetState::Absent { note: Some("served".to_owned()) });
+    snapshot
+        .facets
+        .insert(FacetName::stranger(Facet::AuthChallenge), FacetState::Absent { note: Some("served".to_owned()) });
     let reason = UnseenReason { kind: UnseenKind::ServerError, detail: "HTTP 500".to_owned() };
     snapshot.facets.insert(FacetName::stranger(Facet::McpResources), FacetState::Unseen { reason });
     snapshot
@@ -72,7 +77,9 @@ fn the_verdict_is_the_worst_finding_and_says_what_it_does_not_cover() {
     let mut door = good;
     door.facets = [(FacetName::stranger(Facet::AuthChallenge), FacetState::Absent { note: None })].into();
     door.coverage = [Facet::McpTools, Facet::McpPrompts, Facet::McpResources, Facet::McpResourceTemplates]
-        .map(|facet| (FacetName::stranger(facet), Coverage { watched: false, reason: Some("no credential".to_owned()) }))
+        .map(|facet| {
+            (FacetName::stranger(facet), Coverage { watched: false, reason: Some("no credential".to_owned()) })
+        })
         .into();
     assert_eq!(verdict(&door).coverage, "door only: tools not read, no credential");
     door.facets.clear();
@@ -81,12 +88,16 @@ fn the_verdict_is_the_worst_finding_and_says_what_it_does_not_cover() {
 
 #[test]
 fn a_diff_lists_drifts_units_and_what_was_unseen() {
-    let (old, new) = (read(br#"{"tools":[{"name":"a"},{"name":"b"}]}"#).unwrap(), read(br#"{"tools":[{"name":"b"}]}"#).unwrap());
+    let (old, new) =
+        (read(br#"{"tools":[{"name":"a"},{"name":"b"}]}"#).unwrap(), read(br#"{"tools":[{"name":"b"}]}"#).unwrap());
     let judgment = judge(&new.target.id, &held_to(&old), &Memory::default(), &new, &[]);
     let text = serde_json::to_string(&diff_document(&judgment, &[])).unwrap();
     let document: serde_json::Value = serde_json::from_str(&text).unwrap();
     let drift = &document["drifts"][0];
-    assert_eq!((drift["rule"].as_str(), drift["case"].as_str(), drift["path"].as_str()), (Some("tool.removed"), Some("-"), Some("/items/a")));
+    assert_eq!(
+        (drift["rule"].as_str(), drift["case"].as_str(), drift["path"].as_str()),
+        (Some("tool.removed"), Some("-"), Some("/items/a"))
+    );
     assert_eq!((drift["before"]["name"].as_str(), drift["after"].is_null()), (Some("a"), true));
     assert_eq!(document["schema"], "driftd.diff/1");
 }

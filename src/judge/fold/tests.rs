@@ -52,7 +52,8 @@ fn the_same_change_of_many_schemas_is_one_unit_and_another_is_another() {
     };
     let closed = r#","additionalProperties":false"#;
     let other = r#","additionalProperties":false,"minProperties":1"#;
-    let units = folded(&drifts(&list(&tools([closed, closed, closed])), &list(&tools(["", "", r#","minProperties":1"#]))), &[]);
+    let units =
+        folded(&drifts(&list(&tools([closed, closed, closed])), &list(&tools(["", "", r#","minProperties":1"#]))), &[]);
     let items: Vec<&[String]> = units.iter().map(|unit| unit.items.as_slice()).collect();
     assert_eq!(items.len(), 2, "{units:#?}");
     assert!(items.contains(&["a".to_owned(), "b".to_owned()].as_slice()));
@@ -81,7 +82,10 @@ fn a_known_unit_keeps_its_number_and_stays_when_its_last_drift_left() {
     let first = folded(&one, &[]);
     let two = drifts(&base, &list(r#"{"tools":[{"name":"beta"}]}"#));
     let second = folded(&two, &first);
-    assert_eq!(second.iter().map(|unit| (unit.n, unit.title.as_str())).collect::<Vec<_>>(), [(1, "titles: alpha"), (2, "gone: alpha")]);
+    assert_eq!(
+        second.iter().map(|unit| (unit.n, unit.title.as_str())).collect::<Vec<_>>(),
+        [(1, "titles: alpha"), (2, "gone: alpha")]
+    );
     assert_eq!(second[0], first[0]);
 }
 

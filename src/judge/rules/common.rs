@@ -1,6 +1,7 @@
 //! What several families share: texts without a rule for their wording, icons, cache scopes, `_meta`.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 
 use url::Url;
 
@@ -19,14 +20,14 @@ const LONGEST_QUOTE: usize = 4_000;
 pub(super) fn listed(names: &[String], limit: usize) -> String {
     let mut out = names.iter().take(limit).cloned().collect::<Vec<_>>().join(", ");
     if names.len() > limit {
-        out.push_str(&format!(", and {} more", names.len() - limit));
+        let _ = write!(out, ", and {} more", names.len() - limit);
     }
     out
 }
 
 /// What became of a value: `new`, `gone` or `differs`.
 pub(super) fn fate(place: &Place<'_>) -> &'static str {
-    match (place.old(), place.new()) {
+    match (place.old(), place.now()) {
         (None, _) => "is new",
         (Some(_), None) => "is gone",
         (Some(_), Some(_)) => "differs",
@@ -54,7 +55,11 @@ pub(super) fn quote(label: &str, text: &str) -> Detail {
 
 /// A text of one line, as a title: what it was and what it is.
 pub(super) fn short_text(place: &Place<'_>, rule: &'static str, message: String) -> Draft {
-    if differs_in_spacing_only(place) { spacing(place, &message) } else { Draft::plain(place, rule, message).told(place) }
+    if differs_in_spacing_only(place) {
+        spacing(place, &message)
+    } else {
+        Draft::plain(place, rule, message).told(place)
+    }
 }
 
 /// A text of any length.
@@ -73,7 +78,7 @@ pub(super) fn differs_in_spacing_only(place: &Place<'_>) -> bool {
         None => Some(String::new()),
         Some(value) => value.as_str().map(words::collapsed),
     };
-    let (old, new) = (text(place.old()), text(place.new()));
+    let (old, new) = (text(place.old()), text(place.now()));
     old.is_some() && old == new
 }
 
@@ -99,14 +104,19 @@ pub(super) fn icons(scene: &Scene<'_>, place: &Place<'_>, rule: &'static str, of
             || host(source).is_some_and(|host| host != scene.host && !known.contains(&host))
     };
     let old: BTreeSet<&str> = sources(place.old()).into_iter().collect();
-    let case = if sources(place.new()).iter().filter(|source| !old.contains(*source)).any(is_unsafe) {
+    let case = if sources(place.now()).iter().filter(|source| !old.contains(*source)).any(is_unsafe) {
         "unsafe"
     } else {
         "plain"
     };
-    Draft::at(place, rule, case, format!("the icons of {of} {}", fate(place).replace("is", "are").replace("differs", "differ")))
-        .line(format!("from: {}", origins(place.old())))
-        .line(format!("now:  {}", origins(place.new())))
+    Draft::at(
+        place,
+        rule,
+        case,
+        format!("the icons of {of} {}", fate(place).replace("is", "are").replace("differs", "differ")),
+    )
+    .line(format!("from: {}", origins(place.old())))
+    .line(format!("now:  {}", origins(place.now())))
 }
 
 fn sources(value: Option<&Json>) -> Vec<&str> {
@@ -120,7 +130,9 @@ fn host(source: &str) -> Option<String> {
 
 fn origins(value: Option<&Json>) -> String {
     let origin = |source: &str| match Url::parse(source) {
-        Ok(url) => url.host_str().map_or_else(|| format!("{}:", url.scheme()), |host| format!("{}://{host}", url.scheme())),
+        Ok(url) => {
+            url.host_str().map_or_else(|| format!("{}:", url.scheme()), |host| format!("{}://{host}", url.scheme()))
+        }
         Err(_) => "no address".to_owned(),
     };
     let all: BTreeSet<String> = sources(value).into_iter().map(origin).collect();

@@ -35,11 +35,8 @@ const TOOL: &[Span] = &[
     span("execution", "2025-11-25", "2025-11-25"),
 ];
 
-const OTHER_ITEM: &[Span] = &[
-    span("title", "2025-06-18", OPEN),
-    span("_meta", "2025-06-18", OPEN),
-    span("icons", "2025-11-25", OPEN),
-];
+const OTHER_ITEM: &[Span] =
+    &[span("title", "2025-06-18", OPEN), span("_meta", "2025-06-18", OPEN), span("icons", "2025-11-25", OPEN)];
 
 const REST: &[Span] = &[span("cacheScope", "2026-07-28", OPEN), span("resultType", "2026-07-28", OPEN)];
 

@@ -113,6 +113,15 @@ impl Draft {
         self
     }
 
+    /// Its lines as they stand inside another drift: what moved there is the outer one's to say.
+    pub(in crate::judge) fn told_inside(&self) -> Vec<Detail> {
+        if let [Detail::Moved { from, to }] = self.details.as_slice() {
+            return vec![Detail::Text { text: format!("{}: {from} -> {to}", self.message) }];
+        }
+        let message = Detail::Text { text: self.message.clone() };
+        std::iter::once(message).chain(self.details.iter().cloned()).collect()
+    }
+
     /// Severity and impact by the table.
     pub(in crate::judge) fn rated(&self) -> (Severity, &'static [Impact]) {
         let row = rules::case(self.rule, self.case).map(|(_, case)| case);
@@ -145,7 +154,8 @@ impl Draft {
     /// The drift, rated by the table.
     pub(in crate::judge) fn finish(self, target: &TargetId, facet: FacetName) -> Drift {
         let row = rules::case(self.rule, self.case).map(|(_, case)| case);
-        let severity = row.and_then(|case| case.severity).unwrap_or(Severity::Low).max(self.worst.unwrap_or(Severity::Info));
+        let severity =
+            row.and_then(|case| case.severity).unwrap_or(Severity::Low).max(self.worst.unwrap_or(Severity::Info));
         let mut impact: Vec<Impact> = row.map(|case| case.impact.to_vec()).unwrap_or_default();
         for further in self.further {
             if !impact.contains(&further) {
@@ -154,7 +164,7 @@ impl Draft {
         }
         let class = match row.and_then(|case| case.class).unwrap_or(Class::Surface) {
             Class::Surface if severity >= Severity::High && impact.contains(&Impact::Security) => Class::Security,
-            class => class,
+            class @ (Class::Security | Class::Surface | Class::Sight) => class,
         };
         let mut claims = self.claims;
         let own = match self.after.as_slice() {
@@ -186,7 +196,13 @@ impl Draft {
 }
 
 /// A drift that is no difference of values: what kept us from seeing.
-pub(in crate::judge) fn sight(path: Pointer, rule: &'static str, case: &'static str, message: String, detail: String) -> Draft {
+pub(in crate::judge) fn sight(
+    path: Pointer,
+    rule: &'static str,
+    case: &'static str,
+    message: String,
+    detail: String,
+) -> Draft {
     let after = vec![Json::from(rule)];
     let details = vec![Detail::Text { text: detail }];
     let (claims, notes, further) = (Vec::new(), Vec::new(), Vec::new());
@@ -212,7 +228,7 @@ fn fingerprint(target: &TargetId, facet: FacetName, path: &Pointer, after: &[Jso
 
 /// Old and new as one line each, when both are short; a text of several lines is never one.
 pub(in crate::judge) fn moved(place: &Place<'_>) -> Option<Detail> {
-    let (from, to) = (brief(place.old())?, brief(place.new())?);
+    let (from, to) = (brief(place.old())?, brief(place.now())?);
     Some(Detail::Moved { from, to })
 }
 

@@ -74,7 +74,9 @@ fn one(scene: &Scene<'_>, member: &Place<'_>, shape: Shape) -> Vec<Draft> {
         ("serverInfo", _) => Vec::new(),
         ("capabilities", _) => capabilities::judge(scene, member),
         ("instructions", _) => vec![instructions(scene, member)],
-        ("protocolVersion" | "supportedVersions" | "resultType" | "cacheScope", Shape::Other { told: true }) => Vec::new(),
+        ("protocolVersion" | "supportedVersions" | "resultType" | "cacheScope", Shape::Other { told: true }) => {
+            Vec::new()
+        }
         ("protocolVersion", Shape::Other { told: false }) => vec![transport::date(member)],
         ("supportedVersions" | "resultType" | "cacheScope", Shape::Other { told: false }) => Vec::new(),
         ("protocolVersion", Shape::Same) => vec![transport::date(member)],
@@ -94,8 +96,9 @@ fn meta(member: &Place<'_>) -> Vec<Draft> {
 }
 
 fn instructions(scene: &Scene<'_>, place: &Place<'_>) -> Draft {
-    let blank = |value: Option<&Json>| value.is_none_or(|value| value.as_str().is_some_and(|text| text.trim().is_empty()));
-    let (rule, message) = match (blank(place.old()), blank(place.new())) {
+    let blank =
+        |value: Option<&Json>| value.is_none_or(|value| value.as_str().is_some_and(|text| text.trim().is_empty()));
+    let (rule, message) = match (blank(place.old()), blank(place.now())) {
         (true, false) => ("mcp.instructions-added", "the server gives instructions to the model now"),
         (false, true) => ("mcp.instructions-removed", "the server gives no instructions any more"),
         (true, true) | (false, false) => ("mcp.instructions-changed", "the instructions to the model differ"),
@@ -109,7 +112,7 @@ fn versions(place: &Place<'_>) -> Option<Draft> {
         let all = value.and_then(Json::as_array).into_iter().flatten();
         all.map(|date| date.as_str().map_or_else(|| date.canonical(), str::to_owned)).collect()
     };
-    let (old, new) = (dates(place.old()), dates(place.new()));
+    let (old, new) = (dates(place.old()), dates(place.now()));
     let list = |dates: Vec<&String>| dates.into_iter().map(|date| shown(date)).collect::<Vec<_>>();
     let gone = list(old.difference(&new).collect());
     let came = list(new.difference(&old).collect());
@@ -130,6 +133,7 @@ fn versions(place: &Place<'_>) -> Option<Draft> {
 
 /// The path of the server info in what was seen.
 fn info_path(seen: &[Json]) -> Pointer {
-    let under_meta = seen.iter().any(|value| value.member("_meta").is_some_and(|meta| meta.member(SERVER_INFO_KEY).is_some()));
+    let under_meta =
+        seen.iter().any(|value| value.member("_meta").is_some_and(|meta| meta.member(SERVER_INFO_KEY).is_some()));
     if under_meta { Pointer::of(["_meta", SERVER_INFO_KEY]) } else { Pointer::of(["serverInfo"]) }
 }

@@ -50,9 +50,11 @@ fn is_contract(drift: &Drift) -> bool {
     let facet = match drift.facet.facet {
         Facet::McpTools | Facet::McpPrompts => true,
         Facet::McpHandshake => drift.path.token(0) == Some("instructions"),
-        Facet::McpResources | Facet::McpResourceTemplates | Facet::McpTransport | Facet::AuthChallenge | Facet::Scan => {
-            false
-        }
+        Facet::McpResources
+        | Facet::McpResourceTemplates
+        | Facet::McpTransport
+        | Facet::AuthChallenge
+        | Facet::Scan => false,
     };
     let main = drift.impact.first();
     let hurts = main.is_some_and(|impact| matches!(impact, Impact::Breaking | Impact::Security | Impact::Behavior));
@@ -69,9 +71,13 @@ fn stood_still(drift: &mut Drift) {
 }
 
 fn silent_schemas(drifts: &mut [&mut Drift]) {
-    let is_text = |drift: &Drift| drift.rule.rule.starts_with("tool.description") || drift.rule.rule == "tool.title-changed";
-    let reworded: BTreeSet<String> =
-        drifts.iter().filter(|drift| is_text(drift)).filter_map(|drift| drift.path.token(1).map(str::to_owned)).collect();
+    let is_text =
+        |drift: &Drift| drift.rule.rule.starts_with("tool.description") || drift.rule.rule == "tool.title-changed";
+    let reworded: BTreeSet<String> = drifts
+        .iter()
+        .filter(|drift| is_text(drift))
+        .filter_map(|drift| drift.path.token(1).map(str::to_owned))
+        .collect();
     for drift in drifts.iter_mut().filter(|drift| drift.rule.rule.ends_with(".schema-undecidable")) {
         if drift.path.token(1).is_some_and(|tool| !reworded.contains(tool)) {
             let text = "neither a text nor the version says so".to_owned();
@@ -100,15 +106,15 @@ fn mass_change(drifts: &mut [&mut Drift], tools: usize) {
     let touched: BTreeSet<&str> = drifts
         .iter()
         .filter(|drift| drift.facet.facet == Facet::McpTools)
-        .flat_map(|drift| drift.claims.iter().filter(|claim| claim.path.token(0) == Some("items")))
-        .filter_map(|claim| claim.path.token(1))
+        .filter(|drift| drift.path.token(0) == Some("items"))
+        .filter_map(|drift| drift.path.token(1))
         .collect();
     let count = touched.len();
     if tools < FEWEST || count * 2 < tools {
         return;
     }
     if let Some(first) = drifts.iter_mut().find(|drift| drift.facet.facet == Facet::McpTools) {
-        let text = format!("{count} tools are touched; the list had {tools}");
+        let text = format!("{count} tools came, went or changed; the list had {tools}");
         first.notes.push(Note { rule: "tool.mass-change".to_owned(), text });
     }
 }

@@ -110,9 +110,12 @@ fn every_drift_rule_has_a_pair_that_meets_it() {
         .collect();
     let drifts = all().filter(|rule| matches!(rule.kind, Kind::Drift | Kind::CheckAndDrift));
     let names = drifts.flat_map(|rule| {
-        rule.cases.iter().map(|case| if case.case == "-" { rule.id.to_owned() } else { format!("{}/{}", rule.id, case.case) })
+        rule.cases
+            .iter()
+            .map(|case| if case.case == "-" { rule.id.to_owned() } else { format!("{}/{}", rule.id, case.case) })
     });
-    let elsewhere = |name: &String| ELSEWHERE.iter().any(|other| name.starts_with(other)) || name.starts_with("x.mixed-fleet");
+    let elsewhere =
+        |name: &String| ELSEWHERE.iter().any(|other| name.starts_with(other)) || name.starts_with("x.mixed-fleet");
     let unmet: Vec<String> = names.filter(|name| !met.contains(name) && !elsewhere(name)).collect();
     assert_eq!(unmet, Vec::<String>::new());
 }
@@ -120,7 +123,8 @@ fn every_drift_rule_has_a_pair_that_meets_it() {
 #[test]
 fn every_drift_rule_that_is_met_is_spared_by_another_pair() {
     let pairs: Vec<Pair> = FAMILIES.iter().flat_map(|file| fixtures(file)).collect();
-    let met: BTreeSet<&str> = pairs.iter().flat_map(|pair| &pair.says).map(|said| said.split(['/', ' ']).next().unwrap()).collect();
+    let met: BTreeSet<&str> =
+        pairs.iter().flat_map(|pair| &pair.says).map(|said| said.split(['/', ' ']).next().unwrap()).collect();
     // Any pair of the same facet that does not bring the rule spares it: the full list of what it says is compared.
     for rule in met {
         let brings = |pair: &&Pair| pair.says.iter().any(|said| is_of(said, rule));

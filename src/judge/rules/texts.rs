@@ -16,19 +16,60 @@ const REWRITTEN_FROM: usize = 12;
 
 /// Words that speak to a model rather than of a tool.
 const DIRECTIVE: [&str; 14] = [
-    "must", "always", "never", "should", "shall", "ignore", "instead", "mandatory", "important", "you", "your",
-    "don", "dont", "required",
+    "must",
+    "always",
+    "never",
+    "should",
+    "shall",
+    "ignore",
+    "instead",
+    "mandatory",
+    "important",
+    "you",
+    "your",
+    "don",
+    "dont",
+    "required",
 ];
 /// Words beside which a number is a limit.
 const LIMIT: [&str; 8] = ["most", "maximum", "max", "limit", "limited", "least", "minimum", "up"];
 /// Words that move a model to act.
 const POWER: [&str; 15] = [
-    "execute", "delete", "send", "admin", "sudo", "password", "secret", "secrets", "token", "tokens", "ignore",
-    "always", "must", "never", "credentials",
+    "execute",
+    "delete",
+    "send",
+    "admin",
+    "sudo",
+    "password",
+    "secret",
+    "secrets",
+    "token",
+    "tokens",
+    "ignore",
+    "always",
+    "must",
+    "never",
+    "credentials",
 ];
 const WRITING: [&str; 18] = [
-    "write", "writes", "delete", "deletes", "create", "creates", "update", "updates", "modify", "modifies", "send",
-    "sends", "remove", "removes", "execute", "executes", "overwrite", "overwrites",
+    "write",
+    "writes",
+    "delete",
+    "deletes",
+    "create",
+    "creates",
+    "update",
+    "updates",
+    "modify",
+    "modifies",
+    "send",
+    "sends",
+    "remove",
+    "removes",
+    "execute",
+    "executes",
+    "overwrite",
+    "overwrites",
 ];
 const READING: [&str; 9] = ["get", "list", "read", "search", "find", "fetch", "show", "describe", "query"];
 const NEGATION: [&str; 6] = ["not", "never", "no", "without", "cannot", "nor"];
@@ -36,9 +77,8 @@ const NEGATION: [&str; 6] = ["not", "never", "no", "without", "cannot", "nor"];
 /// The drift of a tool's description.
 pub(super) fn description(scene: &Scene<'_>, place: &Place<'_>, tool: &str, item: &Place<'_>) -> Draft {
     let of = format!("the description of {tool}");
-    let (old, new) = match (text(place.old()), text(place.new())) {
-        (Some(old), Some(new)) => (old, new),
-        _ => return Draft::other(place, format!("{of} is no text, or was none")),
+    let (Some(old), Some(new)) = (text(place.old()), text(place.now())) else {
+        return Draft::other(place, format!("{of} is no text, or was none"));
     };
     if common::differs_in_spacing_only(place) {
         let message = format!("{of} differs in white space or normal form only");
@@ -119,7 +159,9 @@ fn stood_as_reading(item: &Place<'_>) -> bool {
     let old = item.old();
     let hint = old.and_then(|old| old.member("annotations")?.member("readOnlyHint")?.as_bool());
     let name = old.and_then(|old| old.member("name")?.as_str()).unwrap_or_default();
-    hint.unwrap_or_else(|| crate::judge::rename::tokens(name).first().is_some_and(|first| READING.contains(&first.as_str())))
+    hint.unwrap_or_else(|| {
+        crate::judge::rename::tokens(name).first().is_some_and(|first| READING.contains(&first.as_str()))
+    })
 }
 
 /// Whether a text says that its subject writes, and not that it does not.
@@ -137,7 +179,8 @@ mod tests {
 
     #[test]
     fn sentences_to_the_model_and_limits_are_directives() {
-        for text in ["You must call it first", "Do not tell anybody", "Takes at most 30 seconds", "Always prefer this"] {
+        for text in ["You must call it first", "Do not tell anybody", "Takes at most 30 seconds", "Always prefer this"]
+        {
             assert!(!directives(text).is_empty(), "{text}");
         }
         for text in ["Gives back the text", "Adds two numbers", "Reads 3 files"] {

@@ -34,7 +34,9 @@ pub(super) fn all(snapshot: &Snapshot, remarks: &[Remark]) -> Vec<Check> {
                     out.extend(capabilities(snapshot, face, value));
                 }
             }
-            Some(FacetState::Unseen { reason }) => out.push(skipped("mcp.instructions-missing", "-", &reason.to_string())),
+            Some(FacetState::Unseen { reason }) => {
+                out.push(skipped("mcp.instructions-missing", "-", &reason.to_string()))
+            }
             Some(FacetState::Absent { .. }) | None => {}
         }
         out.extend(cache_hints(snapshot, face));
@@ -115,8 +117,16 @@ fn discover(value: &Json, seen: &SeenFacet) -> Vec<Check> {
     vec![
         check("mcp.discover-fields-missing", "-", &fields),
         check("mcp.supported-versions-empty", "-", &evidence(versions.is_some_and(Vec::is_empty), "an empty list")),
-        check("mcp.cache-scope-invalid", "-", &evidence(scope.is_some_and(|scope| !known(scope)), "cacheScope of server/discover")),
-        check("mcp.ttl-invalid", "-", &evidence(ttl.is_some_and(|ttl| !items::is_ttl(ttl)), "ttlMs of server/discover")),
+        check(
+            "mcp.cache-scope-invalid",
+            "-",
+            &evidence(scope.is_some_and(|scope| !known(scope)), "cacheScope of server/discover"),
+        ),
+        check(
+            "mcp.ttl-invalid",
+            "-",
+            &evidence(ttl.is_some_and(|ttl| !items::is_ttl(ttl)), "ttlMs of server/discover"),
+        ),
         check("mcp.protocol-version-outdated", "-", &evidence(!newest, "the newest date is not on offer")),
     ]
 }
@@ -129,7 +139,11 @@ fn initialize(value: &Json) -> Vec<Check> {
         .map(|name| format!("no {name}"))
         .collect();
     let mut out = vec![
-        check("mcp.initialize-fields-missing", "-", &missing(value, &["protocolVersion", "capabilities", "serverInfo"])),
+        check(
+            "mcp.initialize-fields-missing",
+            "-",
+            &missing(value, &["protocolVersion", "capabilities", "serverInfo"]),
+        ),
         check("mcp.server-info-incomplete", "-", &incomplete),
         check("mcp.protocol-version-outdated", "-", &evidence(date < NEWEST, "the session dates end at 2025-11-25")),
     ];
@@ -138,7 +152,9 @@ fn initialize(value: &Json) -> Vec<Check> {
         out.push(check("mcp.server-title-missing", "-", &evidence(blank, "no title")));
     }
     if date == "2025-11-25" {
-        let absent = ["title", "description", "icons", "websiteUrl"].into_iter().filter(|name| server_info(value, name).is_none());
+        let absent = ["title", "description", "icons", "websiteUrl"]
+            .into_iter()
+            .filter(|name| server_info(value, name).is_none());
         let absent: Vec<String> = absent.map(|name| format!("no {name}")).collect();
         out.push(check("mcp.server-info-recommended-missing", "-", &absent));
     }
@@ -161,7 +177,9 @@ fn capabilities(snapshot: &Snapshot, face: Face, value: &Json) -> Vec<Check> {
             continue;
         }
         match snapshot.facets.get(&FacetName::of(facet, face)) {
-            Some(FacetState::Absent { .. }) => mismatch.push(format!("{capability} is declared, and its list is not found")),
+            Some(FacetState::Absent { .. }) => {
+                mismatch.push(format!("{capability} is declared, and its list is not found"))
+            }
             Some(FacetState::Unseen { reason }) if reason.kind == crate::model::facet::UnseenKind::RpcError => {
                 failing.push(format!("{facet}: {reason}"));
             }

@@ -1,5 +1,7 @@
 //! Checks from the rule table: code says rule, case and evidence; the table says the rest.
 
+use std::fmt::Write as _;
+
 use crate::judge::rules;
 use crate::model::rule::Severity;
 use crate::model::snapshot::{Check, CheckStatus, CheckVerdict};
@@ -14,7 +16,7 @@ pub(super) fn check(rule: &str, case: &str, evidence: &[String]) -> Check {
     }
     let mut text = evidence.iter().take(MOST_EVIDENCE).cloned().collect::<Vec<_>>().join("; ");
     if evidence.len() > MOST_EVIDENCE {
-        text.push_str(&format!("; and {} more", evidence.len() - MOST_EVIDENCE));
+        let _ = write!(text, "; and {} more", evidence.len() - MOST_EVIDENCE);
     }
     row(rule, case, CheckVerdict::Finding, text, None)
 }
@@ -30,7 +32,8 @@ fn row(rule: &str, case: &str, verdict: CheckVerdict, evidence: String, reason: 
     let severity = found.and_then(|(_, case)| case.severity).unwrap_or(Severity::Info);
     let status = found.and_then(|(_, case)| case.status).unwrap_or_else(|| default_status(severity));
     let words = found.map(|(rule, _)| rule);
-    let message = words.map(|rule| if evidence.is_empty() { rule.title.to_owned() } else { format!("{}: {evidence}", rule.title) });
+    let message = words
+        .map(|rule| if evidence.is_empty() { rule.title.to_owned() } else { format!("{}: {evidence}", rule.title) });
     Check {
         rule: rule.to_owned(),
         case: case.to_owned(),

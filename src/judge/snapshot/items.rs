@@ -79,7 +79,8 @@ pub(super) fn tools(snapshot: &Snapshot, face: Face) -> Vec<Check> {
 
 fn stability(seen: &SeenFacet) -> Vec<Check> {
     let stable = seen.stability;
-    let how = if stable.fresh { "two reads, the second over a fresh connection" } else { "two reads over one connection" };
+    let how =
+        if stable.fresh { "two reads, the second over a fresh connection" } else { "two reads over one connection" };
     let evidence = |found: bool, what: &str| if found { vec![format!("{how}: {what}")] } else { Vec::new() };
     let what = match (stable.set_differs, stable.value_differs) {
         (true, true) => "other tools, and other values",
@@ -96,7 +97,8 @@ fn stability(seen: &SeenFacet) -> Vec<Check> {
 
 /// MCP 2025-11-25, "Tool Names".
 fn is_name(key: &str) -> bool {
-    (1..=128).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'))
+    (1..=128).contains(&key.len())
+        && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'))
 }
 
 /// Checks of the other lists.
@@ -111,10 +113,10 @@ pub(super) fn others(snapshot: &Snapshot, face: Face) -> Vec<Check> {
             if is_unnamed(key) {
                 unnamed.push(format!("{facet}: {}", shown(key)));
             }
-            match facet {
-                _ if addresses && is_copy(key) => copies.push(shown(key)),
-                Facet::McpPrompts if is_copy(key) => prompt_copies.push(shown(key)),
-                _ => {}
+            if addresses && is_copy(key) {
+                copies.push(shown(key));
+            } else if facet == Facet::McpPrompts && is_copy(key) {
+                prompt_copies.push(shown(key));
             }
             let what = addresses.then(|| rules::sensitive(key)).flatten();
             sensitive.extend(what.map(|what| format!("{}: {what}", shown(key))));

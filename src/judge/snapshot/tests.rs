@@ -64,7 +64,9 @@ fn what_is_unseen_is_skipped_and_covered_with_its_reason() {
     assert_eq!(snapshot.coverage[&tools()].reason.as_deref(), Some("timeout: tools/list"));
     let skipped: Vec<&Check> = snapshot.checks.iter().filter(|check| check.rule == "tool.duplicate-name").collect();
     assert_eq!((skipped.len(), skipped[0].verdict), (1, CheckVerdict::Skipped));
-    assert!(!snapshot.checks.iter().any(|check| check.rule == "tool.name-invalid" && check.verdict == CheckVerdict::Passed));
+    assert!(
+        !snapshot.checks.iter().any(|check| check.rule == "tool.name-invalid" && check.verdict == CheckVerdict::Passed)
+    );
 }
 
 #[test]
@@ -93,11 +95,16 @@ fn reads_that_differ_are_findings() {
         snapshot(&observation([("mcp.tools", raw)]), &target(), &Memory::default())
     };
     let order = reads(r#"{"tools":[{"name":"a"},{"name":"b"}]}"#, r#"{"tools":[{"name":"b"},{"name":"a"}]}"#);
-    assert!(finding(&order, "tool.order-nondeterministic").is_some() && finding(&order, "tool.set-nondeterministic").is_none());
+    assert!(
+        finding(&order, "tool.order-nondeterministic").is_some()
+            && finding(&order, "tool.set-nondeterministic").is_none()
+    );
     let set = reads(r#"{"tools":[{"name":"a"}]}"#, r#"{"tools":[{"name":"a"},{"name":"b"}]}"#);
     assert!(finding(&set, "tool.set-nondeterministic").is_some() && finding(&set, "tool.list-unreliable").is_none());
     let empty = reads(r#"{"tools":[{"name":"a"}]}"#, r#"{"tools":[]}"#);
-    assert!(finding(&empty, "tool.list-unreliable").is_some() && finding(&empty, "tool.set-nondeterministic").is_none());
+    assert!(
+        finding(&empty, "tool.list-unreliable").is_some() && finding(&empty, "tool.set-nondeterministic").is_none()
+    );
 }
 
 #[test]

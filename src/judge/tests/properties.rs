@@ -27,8 +27,24 @@ fn value() -> impl Strategy<Value = Json> {
 /// Member names that rules know, and one that none knows.
 fn keyword() -> impl Strategy<Value = String> {
     prop::sample::select(vec![
-        "title", "description", "inputSchema", "outputSchema", "annotations", "icons", "execution", "_meta", "readOnlyHint",
-        "destructiveHint", "type", "properties", "required", "x-mcp-header", "mimeType", "arguments", "taskSupport", "odd",
+        "title",
+        "description",
+        "inputSchema",
+        "outputSchema",
+        "annotations",
+        "icons",
+        "execution",
+        "_meta",
+        "readOnlyHint",
+        "destructiveHint",
+        "type",
+        "properties",
+        "required",
+        "x-mcp-header",
+        "mimeType",
+        "arguments",
+        "taskSupport",
+        "odd",
     ])
     .prop_map(str::to_owned)
 }
@@ -78,7 +94,7 @@ proptest! {
         let judgment = judged(&old, &new);
         let views = |snapshot: &Snapshot| match snapshot.facets.values().next().unwrap() {
             FacetState::Seen(seen) => seen.views[0].clone(),
-            other => panic!("{other:?}"),
+            other @ (FacetState::Absent { .. } | FacetState::Unseen { .. }) => panic!("{other:?}"),
         };
         let (old, new) = (views(&old), views(&new));
         let (leaves, count) = diff::leaves(Some(&old), Some(&new), usize::MAX);

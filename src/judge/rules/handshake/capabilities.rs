@@ -22,7 +22,10 @@ pub(super) fn judge(scene: &Scene<'_>, place: &Place<'_>) -> Vec<Draft> {
             }
             "experimental" => {
                 let message = format!("the experimental features {}", common::fate(&capability).replace("is", "are"));
-                out.push(Draft::plain(&capability, "mcp.experimental-changed", message.replace("differs", "differ")).told(&capability));
+                out.push(
+                    Draft::plain(&capability, "mcp.experimental-changed", message.replace("differs", "differ"))
+                        .told(&capability),
+                );
             }
             _ => out.extend(one(&capability)),
         }
@@ -31,7 +34,7 @@ pub(super) fn judge(scene: &Scene<'_>, place: &Place<'_>) -> Vec<Draft> {
 }
 
 fn extension(place: &Place<'_>) -> Draft {
-    let (rule, word) = match (place.old(), place.new()) {
+    let (rule, word) = match (place.old(), place.now()) {
         (None, _) => ("mcp.extension-added", "is new"),
         (Some(_), None) => ("mcp.extension-removed", "is gone"),
         (Some(_), Some(_)) => ("mcp.extension-settings-changed", "has other settings"),
@@ -41,13 +44,22 @@ fn extension(place: &Place<'_>) -> Draft {
 
 fn one(place: &Place<'_>) -> Vec<Draft> {
     let name = shown(place.name());
-    match (place.old(), place.new()) {
-        (None, _) => vec![Draft::plain(place, "mcp.capability-added", format!("the capability {name} is new")).told(place)],
-        (Some(_), None) => vec![Draft::plain(place, "mcp.capability-removed", format!("the capability {name} is gone"))],
-        (Some(_), Some(_)) if place.name() == "tasks" => {
-            vec![Draft::plain(place, "mcp.tasks-support-changed", "what can be run as a task differs".to_owned()).told(place)]
+    match (place.old(), place.now()) {
+        (None, _) => {
+            vec![Draft::plain(place, "mcp.capability-added", format!("the capability {name} is new")).told(place)]
         }
-        (Some(_), Some(_)) if place.is_object() => place.changed().iter().filter_map(|flag| member(flag, &name)).collect(),
+        (Some(_), None) => {
+            vec![Draft::plain(place, "mcp.capability-removed", format!("the capability {name} is gone"))]
+        }
+        (Some(_), Some(_)) if place.name() == "tasks" => {
+            vec![
+                Draft::plain(place, "mcp.tasks-support-changed", "what can be run as a task differs".to_owned())
+                    .told(place),
+            ]
+        }
+        (Some(_), Some(_)) if place.is_object() => {
+            place.changed().iter().filter_map(|flag| member(flag, &name)).collect()
+        }
         (Some(_), Some(_)) => vec![Draft::other(place, format!("the capability {name} differs"))],
     }
 }
@@ -59,7 +71,7 @@ fn member(place: &Place<'_>, capability: &str) -> Option<Draft> {
         return Some(Draft::other(place, format!("{name} of the capability {capability} {}", common::fate(place))));
     }
     let on = |value: Option<&Json>| value.and_then(Json::as_bool) == Some(true);
-    let (case, word) = match (on(place.old()), on(place.new())) {
+    let (case, word) = match (on(place.old()), on(place.now())) {
         (false, true) => ("gained", "now announced"),
         (true, false) => ("lost", "no longer announced"),
         (false, false) | (true, true) => return None,

@@ -38,11 +38,12 @@ pub(super) fn judge(scene: &Scene<'_>, root: &Place<'_>, seen: &[Json]) -> Vec<D
 
 /// Another name; the title that changed with it is told beside it.
 fn renamed(name: &Place<'_>, title: &Place<'_>) -> Draft {
-    let draft = Draft::plain(name, "mcp.server-name-changed", "the server calls itself by another name".to_owned()).told(name);
+    let draft =
+        Draft::plain(name, "mcp.server-name-changed", "the server calls itself by another name".to_owned()).told(name);
     if !title.differs() {
         return draft;
     }
-    let draft = draft.claiming(title.path().clone(), title.new());
+    let draft = draft.claiming(title.path().clone(), title.now());
     moved(title).into_iter().fold(draft, Draft::with)
 }
 
@@ -55,7 +56,9 @@ fn one(scene: &Scene<'_>, place: &Place<'_>) -> Draft {
             let message = format!("the description of the server {fate}");
             common::long_text(scene, place, "mcp.server-description-changed", message)
         }
-        "icons" => Draft::plain(place, "mcp.server-icons-changed", "the icons of the server differ".to_owned()).told(place),
+        "icons" => {
+            Draft::plain(place, "mcp.server-icons-changed", "the icons of the server differ".to_owned()).told(place)
+        }
         "websiteUrl" => website(place),
         other => Draft::other(place, format!("{} of the server info {fate}", shown(other))),
     }
@@ -63,14 +66,14 @@ fn one(scene: &Scene<'_>, place: &Place<'_>) -> Draft {
 
 fn website(place: &Place<'_>) -> Draft {
     let host = |value: Option<&Json>| Url::parse(value?.as_str()?).ok()?.host_str().map(str::to_owned);
-    let case = if host(place.old()) == host(place.new()) { "path" } else { "host" };
+    let case = if host(place.old()) == host(place.now()) { "path" } else { "host" };
     let message = format!("the website of the server {}", common::fate(place));
     Draft::at(place, "mcp.server-website-changed", case, message).told(place)
 }
 
 fn version(place: &Place<'_>) -> Draft {
     let parsed = |value: Option<&Json>| value.and_then(Json::as_str).and_then(semantic);
-    let older = parsed(place.new()).zip(parsed(place.old())).is_some_and(|(new, old)| new < old);
+    let older = parsed(place.now()).zip(parsed(place.old())).is_some_and(|(new, old)| new < old);
     let (rule, message) = if older {
         ("mcp.server-version-decreased", "the version of the server went down")
     } else {

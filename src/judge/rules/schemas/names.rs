@@ -49,13 +49,24 @@ const REACH_TEXT: &[(&[&str], &str)] = &[
 ];
 
 const FREE_TEXT: &[&str] = &[
-    "context", "sidenote", "note", "notes", "reason", "reasoning", "rationale", "conversation", "transcript", "history",
-    "metadata", "debug",
+    "context",
+    "sidenote",
+    "note",
+    "notes",
+    "reason",
+    "reasoning",
+    "rationale",
+    "conversation",
+    "transcript",
+    "history",
+    "metadata",
+    "debug",
 ];
 
 const DISPATCH_NAME: &[&str] =
     &["name", "tool", "toolname", "action", "actionname", "function", "functionname", "method", "operation", "command"];
-const DISPATCH_ARGUMENTS: &[&str] = &["arguments", "args", "params", "parameters", "input", "inputs", "payload", "kwargs"];
+const DISPATCH_ARGUMENTS: &[&str] =
+    &["arguments", "args", "params", "parameters", "input", "inputs", "payload", "kwargs"];
 
 /// What a parameter reaches on the server's side; nothing for booleans and numbers.
 pub(in crate::judge) fn reach(name: &str, schema: &Json) -> Option<&'static str> {
@@ -63,6 +74,10 @@ pub(in crate::judge) fn reach(name: &str, schema: &Json) -> Option<&'static str>
         return None;
     }
     let tokens = tokens(name);
+    // A filter chooses among what the server has; it does not send the server anywhere.
+    if tokens.iter().any(|token| matches!(token.as_str(), "filter" | "filters" | "format" | "type" | "encoding")) {
+        return None;
+    }
     let by_name = tokens.iter().find_map(|token| REACH.iter().find(|(word, _)| word == token));
     if let Some((_, what)) = by_name {
         return Some(what);
@@ -87,7 +102,9 @@ fn is_plain_value(schema: &Json) -> bool {
 pub(super) fn is_free_text(name: &str, schema: &Json) -> bool {
     let kind = schema.member("type").and_then(Json::as_str);
     let bound = ["enum", "const", "format", "pattern"].iter().any(|keyword| schema.member(keyword).is_some());
-    kind.is_none_or(|kind| kind == "string") && !bound && tokens(name).iter().any(|token| FREE_TEXT.contains(&token.as_str()))
+    kind.is_none_or(|kind| kind == "string")
+        && !bound
+        && tokens(name).iter().any(|token| FREE_TEXT.contains(&token.as_str()))
 }
 
 /// Whether `name` is among the required properties of a tool's input.
@@ -99,7 +116,9 @@ pub(super) fn is_required(tool: &Json, name: &str) -> bool {
 /// Whether a tool says that it talks to the outside, or takes an address.
 pub(super) fn reaches_out(tool: &Json) -> bool {
     let open = tool.member("annotations").and_then(|block| block.member("openWorldHint")?.as_bool());
-    let address = |name: &&str| matches!(tool_property(tool, name).and_then(|schema| reach(name, schema)), Some("a URL" | "URLs" | "a host"));
+    let address = |name: &&str| {
+        matches!(tool_property(tool, name).and_then(|schema| reach(name, schema)), Some("a URL" | "URLs" | "a host"))
+    };
     open == Some(true) || properties(tool).iter().any(address)
 }
 
@@ -121,7 +140,9 @@ pub(in crate::judge) fn dispatcher(tool: &Json) -> Option<(&str, &str)> {
         let named = |name: &str| list.contains(&tokens(name).concat().as_str());
         properties.iter().find(|(name, schema)| named(name) && fits(schema)).map(|(name, _)| name.as_str())
     };
-    let is_text = |schema: &Json| schema.member("type").and_then(Json::as_str) == Some("string") && schema.member("enum").is_none();
+    let is_text = |schema: &Json| {
+        schema.member("type").and_then(Json::as_str) == Some("string") && schema.member("enum").is_none()
+    };
     Some((find(DISPATCH_NAME, is_text)?, find(DISPATCH_ARGUMENTS, is_free_object)?))
 }
 
@@ -158,7 +179,8 @@ pub(in crate::judge) fn invalid_headers(tool: &Json) -> Vec<String> {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     let mut wrong = Vec::new();
     for (path, header) in header_maps(schema) {
-        let property = path.iter().try_fold(schema, |here, name| Some(here?.member("properties")?.member(name))).flatten();
+        let property =
+            path.iter().try_fold(schema, |here, name| Some(here?.member("properties")?.member(name))).flatten();
         let kind = property.and_then(|property| property.member("type")?.as_str());
         let place = crate::judge::canon::shown(&path.join("."));
         if header.is_empty() || !header.bytes().all(is_token) {

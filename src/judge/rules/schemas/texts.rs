@@ -33,8 +33,17 @@ impl Position {
         match keyword {
             "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas" => Self::Map,
             "anyOf" | "oneOf" | "allOf" | "prefixItems" => Self::List,
-            "items" | "additionalProperties" | "not" | "if" | "then" | "else" | "contains" | "propertyNames"
-            | "additionalItems" | "unevaluatedItems" | "unevaluatedProperties" => Self::Schema,
+            "items"
+            | "additionalProperties"
+            | "not"
+            | "if"
+            | "then"
+            | "else"
+            | "contains"
+            | "propertyNames"
+            | "additionalItems"
+            | "unevaluatedItems"
+            | "unevaluatedProperties" => Self::Schema,
             "title" | "description" | "examples" | "$comment" => Self::Text,
             "required" | "enum" | "type" => Self::Set,
             _ => Self::Data,
@@ -57,12 +66,18 @@ pub(super) fn only_texts_differ(old: Option<&Json>, new: Option<&Json>, position
 }
 
 /// Whether only titles differ, and each of them is made from the name it stands at.
-pub(super) fn only_generated_titles(old: Option<&Json>, new: Option<&Json>, position: Position, names: &[&str; 2]) -> bool {
+pub(super) fn only_generated_titles(
+    old: Option<&Json>,
+    new: Option<&Json>,
+    position: Position,
+    names: &[&str; 2],
+) -> bool {
     let [name, tool] = names;
     match position {
         Position::Text => *name == "title" && [old, new].into_iter().flatten().all(|title| is_made_from(title, tool)),
         Position::Schema => {
-            let without = |value: Option<&Json>| value.map(|value| rewritten(value, position, &|keyword| keyword != "title"));
+            let without =
+                |value: Option<&Json>| value.map(|value| rewritten(value, position, &|keyword| keyword != "title"));
             let made = |value: Option<&Json>| value.is_none_or(|value| titles_are_made(value, name));
             without(old) == without(new) && made(old) && made(new)
         }
@@ -86,7 +101,8 @@ fn is_made_from(title: &Json, name: &str) -> bool {
 fn rewritten(value: &Json, position: Position, keeps: &dyn Fn(&str) -> bool) -> Json {
     match (position, value) {
         (Position::Schema, Json::Object(members)) => {
-            let kept = members.iter().filter(|(keyword, _)| Position::under(keyword) != Position::Text || keeps(keyword));
+            let kept =
+                members.iter().filter(|(keyword, _)| Position::under(keyword) != Position::Text || keeps(keyword));
             let new = kept.map(|(keyword, value)| (keyword.clone(), rewritten(value, Position::under(keyword), keeps)));
             Json::Object(new.collect::<Members>())
         }

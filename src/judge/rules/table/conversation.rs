@@ -1,8 +1,8 @@
 //! What the conversation itself shows: checks of handshake and session.
 
+use crate::model::rule::Fold;
 use crate::model::rule::Impact::{Breaking as B, Conformance as Q, Security as S};
 use crate::model::rule::Severity::{High, Info, Low, Medium};
-use crate::model::rule::{Fold};
 use crate::model::snapshot::CheckStatus;
 
 use crate::judge::rules::table::case;
@@ -61,7 +61,12 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "mcp.protocol-version-mismatch",
-        aliases: &["37A-McpServerAuditor-412", "37A-McpServerAuditor-415", "37A-McpServerAuditor-418", "37A-McpServerAuditor-421"],
+        aliases: &[
+            "37A-McpServerAuditor-412",
+            "37A-McpServerAuditor-415",
+            "37A-McpServerAuditor-418",
+            "37A-McpServerAuditor-421",
+        ],
         kind: Kind::Check,
         cases: &[case("-", Some(High), &[Q], Some(CheckStatus::Fail), Fold::Case, None)],
         title: "the result names another date than the one it is judged under",
@@ -73,7 +78,12 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "mcp.initialize-fields-missing",
-        aliases: &["37A-McpServerAuditor-410", "37A-McpServerAuditor-413", "37A-McpServerAuditor-416", "37A-McpServerAuditor-419"],
+        aliases: &[
+            "37A-McpServerAuditor-410",
+            "37A-McpServerAuditor-413",
+            "37A-McpServerAuditor-416",
+            "37A-McpServerAuditor-419",
+        ],
         kind: Kind::Check,
         cases: &[case("-", Some(High), &[Q, B], Some(CheckStatus::Fail), Fold::Case, None)],
         title: "the initialize result lacks a required member",
@@ -97,7 +107,12 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "mcp.server-info-incomplete",
-        aliases: &["37A-McpServerAuditor-411", "37A-McpServerAuditor-414", "37A-McpServerAuditor-417", "37A-McpServerAuditor-420"],
+        aliases: &[
+            "37A-McpServerAuditor-411",
+            "37A-McpServerAuditor-414",
+            "37A-McpServerAuditor-417",
+            "37A-McpServerAuditor-420",
+        ],
         kind: Kind::Check,
         cases: &[case("-", Some(High), &[Q], Some(CheckStatus::Fail), Fold::Case, None)],
         title: "the server info has no name or no version",
@@ -157,7 +172,13 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "mcp.instructions-missing",
-        aliases: &["37A-McpServerAuditor-310", "37A-McpServerAuditor-312", "37A-McpServerAuditor-314", "37A-McpServerAuditor-317", "37A-McpServerAuditor-320"],
+        aliases: &[
+            "37A-McpServerAuditor-310",
+            "37A-McpServerAuditor-312",
+            "37A-McpServerAuditor-314",
+            "37A-McpServerAuditor-317",
+            "37A-McpServerAuditor-320",
+        ],
         kind: Kind::Check,
         cases: &[case("-", Some(Info), &[Q], Some(CheckStatus::Warning), Fold::Case, None)],
         title: "the server gives no instructions",
@@ -169,7 +190,13 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "mcp.capability-unknown",
-        aliases: &["37A-McpServerAuditor-311", "37A-McpServerAuditor-313", "37A-McpServerAuditor-315", "37A-McpServerAuditor-318", "37A-McpServerAuditor-321"],
+        aliases: &[
+            "37A-McpServerAuditor-311",
+            "37A-McpServerAuditor-313",
+            "37A-McpServerAuditor-315",
+            "37A-McpServerAuditor-318",
+            "37A-McpServerAuditor-321",
+        ],
         kind: Kind::Check,
         cases: &[case("-", Some(Low), &[Q], Some(CheckStatus::Warning), Fold::Case, None)],
         title: "a capability that the negotiated date does not know",
@@ -291,7 +318,10 @@ pub(super) static RULES: &[Rule] = &[
         id: "mcp.deprecated-feature-in-use",
         aliases: &[],
         kind: Kind::Check,
-        cases: &[case("logging", Some(Info), &[Q], Some(CheckStatus::None), Fold::Case, None), case("http_sse", Some(Info), &[Q], Some(CheckStatus::None), Fold::Case, None)],
+        cases: &[
+            case("logging", Some(Info), &[Q], Some(CheckStatus::None), Fold::Case, None),
+            case("http_sse", Some(Info), &[Q], Some(CheckStatus::None), Fold::Case, None),
+        ],
         title: "a deprecated feature is offered",
         head: "a deprecated feature",
         noun: "",

@@ -1,6 +1,8 @@
 //! Drift of the handshake and of how the conversation is carried.
 
-use crate::model::rule::Impact::{Behavior as M, Breaking as B, Conformance as Q, Cosmetic as C, Exposure as A, Operational as O, Security as S};
+use crate::model::rule::Impact::{
+    Behavior as M, Breaking as B, Conformance as Q, Cosmetic as C, Exposure as A, Operational as O, Security as S,
+};
 use crate::model::rule::Severity::{High, Info, Low, Medium};
 use crate::model::rule::{Class, Fold};
 
@@ -158,7 +160,10 @@ pub(super) static RULES: &[Rule] = &[
         id: "mcp.server-website-changed",
         aliases: &[],
         kind: Kind::Drift,
-        cases: &[case("host", Some(Medium), &[C, S], None, Fold::Value, Some(Class::Surface)), case("path", Some(Low), &[C, S], None, Fold::Value, Some(Class::Surface))],
+        cases: &[
+            case("host", Some(Medium), &[C, S], None, Fold::Value, Some(Class::Surface)),
+            case("path", Some(Low), &[C, S], None, Fold::Value, Some(Class::Surface)),
+        ],
         title: "the website of the server differs",
         head: "another website",
         noun: "",
@@ -254,7 +259,10 @@ pub(super) static RULES: &[Rule] = &[
         id: "mcp.capability-flag-changed",
         aliases: &[],
         kind: Kind::Drift,
-        cases: &[case("gained", Some(Low), &[B], None, Fold::Value, Some(Class::Surface)), case("lost", Some(Medium), &[B], None, Fold::Value, Some(Class::Surface))],
+        cases: &[
+            case("gained", Some(Low), &[B], None, Fold::Value, Some(Class::Surface)),
+            case("lost", Some(Medium), &[B], None, Fold::Value, Some(Class::Surface)),
+        ],
         title: "listChanged or subscribe of a capability changed",
         head: "capability flag",
         noun: "flags",
@@ -326,7 +334,10 @@ pub(super) static RULES: &[Rule] = &[
         id: "mcp.cache-hint-changed",
         aliases: &[],
         kind: Kind::Drift,
-        cases: &[case("to_public", Some(High), &[S], None, Fold::Value, Some(Class::Security)), case("other", Some(Low), &[S], None, Fold::Value, Some(Class::Surface))],
+        cases: &[
+            case("to_public", Some(High), &[S], None, Fold::Value, Some(Class::Security)),
+            case("other", Some(Low), &[S], None, Fold::Value, Some(Class::Surface)),
+        ],
         title: "the cache scope of an answer differs",
         head: "another cache scope",
         noun: "",

@@ -147,7 +147,10 @@ pub(super) static RULES: &[Rule] = &[
         id: "prompt.icons-changed",
         aliases: &[],
         kind: Kind::Drift,
-        cases: &[case("plain", Some(Low), &[S], None, Fold::Value, Some(Class::Surface)), case("unsafe", Some(Medium), &[S], None, Fold::Value, Some(Class::Surface))],
+        cases: &[
+            case("plain", Some(Low), &[S], None, Fold::Value, Some(Class::Surface)),
+            case("unsafe", Some(Medium), &[S], None, Fold::Value, Some(Class::Surface)),
+        ],
         title: "the icons of a prompt differ",
         head: "icons",
         noun: "prompts",

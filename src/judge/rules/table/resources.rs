@@ -123,7 +123,10 @@ pub(super) static RULES: &[Rule] = &[
         id: "res.annotations-changed",
         aliases: &[],
         kind: Kind::Drift,
-        cases: &[case("other", Some(Low), &[S], None, Fold::Value, Some(Class::Surface)), case("audience_assistant", Some(Medium), &[S], None, Fold::Value, Some(Class::Surface))],
+        cases: &[
+            case("other", Some(Low), &[S], None, Fold::Value, Some(Class::Surface)),
+            case("audience_assistant", Some(Medium), &[S], None, Fold::Value, Some(Class::Surface)),
+        ],
         title: "audience or priority of a resource differs",
         head: "audience or priority",
         noun: "resources",
@@ -135,7 +138,10 @@ pub(super) static RULES: &[Rule] = &[
         id: "res.icons-changed",
         aliases: &[],
         kind: Kind::Drift,
-        cases: &[case("plain", Some(Low), &[S], None, Fold::Value, Some(Class::Surface)), case("unsafe", Some(Medium), &[S], None, Fold::Value, Some(Class::Surface))],
+        cases: &[
+            case("plain", Some(Low), &[S], None, Fold::Value, Some(Class::Surface)),
+            case("unsafe", Some(Medium), &[S], None, Fold::Value, Some(Class::Surface)),
+        ],
         title: "the icons of a resource differ",
         head: "icons",
         noun: "resources",

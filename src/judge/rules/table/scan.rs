@@ -27,7 +27,10 @@ pub(super) static RULES: &[Rule] = &[
         id: "scan.blocked",
         aliases: &[],
         kind: Kind::Outcome,
-        cases: &[case("under_24h", Some(Medium), &[O], None, Fold::Case, Some(Class::Sight)), case("over_24h", Some(High), &[O], None, Fold::Case, Some(Class::Sight))],
+        cases: &[
+            case("under_24h", Some(Medium), &[O], None, Fold::Case, Some(Class::Sight)),
+            case("over_24h", Some(High), &[O], None, Fold::Case, Some(Class::Sight)),
+        ],
         title: "a gateway or firewall refuses us",
         head: "refused without a challenge",
         noun: "",

@@ -1,6 +1,8 @@
 //! Tools: what came, went, moved, and what their texts say.
 
-use crate::model::rule::Impact::{Behavior as M, Breaking as B, Conformance as Q, Cosmetic as C, Exposure as A, Operational as O, Security as S};
+use crate::model::rule::Impact::{
+    Behavior as M, Breaking as B, Conformance as Q, Cosmetic as C, Exposure as A, Operational as O, Security as S,
+};
 use crate::model::rule::Severity::{Critical, High, Info, Low, Medium};
 use crate::model::rule::{Class, Fold};
 use crate::model::snapshot::CheckStatus;
@@ -51,7 +53,10 @@ pub(super) static RULES: &[Rule] = &[
         id: "tool.added",
         aliases: &[],
         kind: Kind::Drift,
-        cases: &[case("plain", Some(Medium), &[A, S], None, Fold::Case, Some(Class::Surface)), case("trusted", Some(Low), &[A, S], None, Fold::Case, Some(Class::Surface))],
+        cases: &[
+            case("plain", Some(Medium), &[A, S], None, Fold::Case, Some(Class::Surface)),
+            case("trusted", Some(Low), &[A, S], None, Fold::Case, Some(Class::Surface)),
+        ],
         title: "a tool is new",
         head: "new",
         noun: "",
@@ -75,7 +80,10 @@ pub(super) static RULES: &[Rule] = &[
         id: "tool.input.reach-gained",
         aliases: &[],
         kind: Kind::Drift,
-        cases: &[case("old_tool", Some(High), &[S, A], None, Fold::Value, Some(Class::Security)), case("new_tool", Some(Medium), &[S, A], None, Fold::Value, Some(Class::Surface))],
+        cases: &[
+            case("old_tool", Some(High), &[S, A], None, Fold::Value, Some(Class::Security)),
+            case("new_tool", Some(Medium), &[S, A], None, Fold::Value, Some(Class::Surface)),
+        ],
         title: "a parameter names a file, URL, host, command, code or query",
         head: "new reach",
         noun: "",
@@ -171,7 +179,10 @@ pub(super) static RULES: &[Rule] = &[
         id: "tool.description-changed",
         aliases: &[],
         kind: Kind::Drift,
-        cases: &[case("wording", Some(Low), &[M, S], None, Fold::Case, Some(Class::Surface)), case("directive", Some(Medium), &[M, S], None, Fold::Case, Some(Class::Surface))],
+        cases: &[
+            case("wording", Some(Low), &[M, S], None, Fold::Case, Some(Class::Surface)),
+            case("directive", Some(Medium), &[M, S], None, Fold::Case, Some(Class::Surface)),
+        ],
         title: "the words of a description differ",
         head: "reworded",
         noun: "",
@@ -219,7 +230,10 @@ pub(super) static RULES: &[Rule] = &[
         id: "tool.hidden-unicode",
         aliases: &[],
         kind: Kind::CheckAndDrift,
-        cases: &[case("chars", Some(High), &[S], Some(CheckStatus::Fail), Fold::Case, Some(Class::Security)), case("payload", Some(Critical), &[S], Some(CheckStatus::Fail), Fold::Case, Some(Class::Security))],
+        cases: &[
+            case("chars", Some(High), &[S], Some(CheckStatus::Fail), Fold::Case, Some(Class::Security)),
+            case("payload", Some(Critical), &[S], Some(CheckStatus::Fail), Fold::Case, Some(Class::Security)),
+        ],
         title: "characters that people do not see and models read",
         head: "hidden characters",
         noun: "",
@@ -279,7 +293,10 @@ pub(super) static RULES: &[Rule] = &[
         id: "tool.icons-changed",
         aliases: &[],
         kind: Kind::Drift,
-        cases: &[case("plain", Some(Low), &[S], None, Fold::Value, Some(Class::Surface)), case("unsafe", Some(Medium), &[S], None, Fold::Value, Some(Class::Surface))],
+        cases: &[
+            case("plain", Some(Low), &[S], None, Fold::Value, Some(Class::Surface)),
+            case("unsafe", Some(Medium), &[S], None, Fold::Value, Some(Class::Surface)),
+        ],
         title: "the icons of a tool differ",
         head: "icons",
         noun: "",
@@ -291,7 +308,11 @@ pub(super) static RULES: &[Rule] = &[
         id: "tool.execution-changed",
         aliases: &[],
         kind: Kind::Drift,
-        cases: &[case("required_forbidden", Some(High), &[B], None, Fold::Value, Some(Class::Surface)), case("became_required", Some(Medium), &[B], None, Fold::Value, Some(Class::Surface)), case("other", Some(Low), &[B], None, Fold::Value, Some(Class::Surface))],
+        cases: &[
+            case("required_forbidden", Some(High), &[B], None, Fold::Value, Some(Class::Surface)),
+            case("became_required", Some(Medium), &[B], None, Fold::Value, Some(Class::Surface)),
+            case("other", Some(Low), &[B], None, Fold::Value, Some(Class::Surface)),
+        ],
         title: "how a tool may be run as a task differs",
         head: "task support",
         noun: "",
