@@ -3,7 +3,7 @@
 //! Work is bounded by a budget for a whole judgment, so that no list of texts can make it quadratic (law 6).
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::cmp::Ordering;
 
 use similar::{Algorithm, ChangeTag, TextDiff};
 use unicode_normalization::UnicodeNormalization as _;
@@ -46,6 +46,24 @@ pub(super) fn words(text: &str) -> impl Iterator<Item = String> {
     runs.map(str::to_lowercase)
 }
 
+/// The words of a text, as often as they stand there: sorted hashes, so that two texts are compared in one pass.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Bag(Vec<u64>);
+
+impl Bag {
+    /// The words of `text`.
+    pub(super) fn of(text: &str) -> Self {
+        let mut hashes: Vec<u64> = words(text).map(|word| fnv(word.as_bytes())).collect();
+        hashes.sort_unstable();
+        Self(hashes)
+    }
+}
+
+/// FNV-1a. Whoever makes two words collide makes two texts look more alike than they are, and no more.
+fn fnv(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
 /// How many words two texts share, and how many the shorter one has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Overlap {
@@ -58,21 +76,26 @@ pub(super) struct Overlap {
 impl Overlap {
     /// Of two texts.
     pub(super) fn of(old: &str, new: &str) -> Self {
-        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-        let mut old_words = 0;
-        for word in words(old) {
-            old_words += 1;
-            *counts.entry(word).or_default() += 1;
-        }
-        let (mut new_words, mut kept) = (0, 0);
-        for word in words(new) {
-            new_words += 1;
-            if let Some(count) = counts.get_mut(&word).filter(|count| **count > 0) {
-                *count -= 1;
-                kept += 1;
+        Self::between(&Bag::of(old), &Bag::of(new))
+    }
+
+    /// Of two texts whose words are known.
+    pub(super) fn between(old: &Bag, new: &Bag) -> Self {
+        let shorter = old.0.len().min(new.0.len());
+        let (mut left, mut right) = (old.0.iter().peekable(), new.0.iter().peekable());
+        let mut kept = 0;
+        while let (Some(one), Some(other)) = (left.peek(), right.peek()) {
+            match one.cmp(other) {
+                Ordering::Less => drop(left.next()),
+                Ordering::Greater => drop(right.next()),
+                Ordering::Equal => {
+                    kept += 1;
+                    left.next();
+                    right.next();
+                }
             }
         }
-        Self { kept, shorter: old_words.min(new_words) }
+        Self { kept, shorter }
     }
 
     /// Whether the share kept is at least `percent`; two empty texts share everything.
