@@ -65,13 +65,13 @@ impl<'a> Place<'a> {
     }
 
     /// The value seen and not accepted, the first of several; `None` when what is not accepted is absence.
-    pub(super) fn new(&self) -> Option<&'a Json> {
+    pub(super) fn now(&self) -> Option<&'a Json> {
         self.unaccepted().flatten().next()
     }
 
-    /// Old and new as texts, when both are.
+    /// Old value and value now as texts, when both are.
     pub(super) fn texts(&self) -> (Option<&'a str>, Option<&'a str>) {
-        (self.old().and_then(Json::as_str), self.new().and_then(Json::as_str))
+        (self.old().and_then(Json::as_str), self.now().and_then(Json::as_str))
     }
 
     /// Accepted values, in canonical order.

@@ -4,6 +4,7 @@
 //! same values before and after (design, section 2). Faces are folded. What is told of the schemas of one tool by one
 //! rule is one cause, wherever in the schema it stands. Whether a unit is told at all is for others.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use crate::model::digest::Digest;
@@ -216,7 +217,7 @@ fn mark(members: &[&Folding<'_>]) -> UnitMark {
 }
 
 /// What gives power, then what breaks, then the rest; the worst first.
-fn order(unit: &Unit) -> (u8, std::cmp::Reverse<Severity>, String) {
+fn order(unit: &Unit) -> (u8, Reverse<Severity>, Option<Facet>, Reverse<usize>, String) {
     let main = unit.impact.first();
     let power =
         matches!(main, Some(Impact::Security | Impact::Exposure | Impact::Behavior)) && unit.severity >= Severity::High;
@@ -226,7 +227,8 @@ fn order(unit: &Unit) -> (u8, std::cmp::Reverse<Severity>, String) {
         (false, true) => 1,
         (false, false) => 2,
     };
-    (rank, std::cmp::Reverse(unit.severity), unit.fold_key.clone())
+    let facet = unit.members.first().map(|member| member.facet.facet);
+    (rank, Reverse(unit.severity), facet, Reverse(unit.items.len()), unit.fold_key.clone())
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::json::Json;
 
-use super::words::Overlap;
+use super::words::{Bag, Overlap};
 
 /// Tokens of one name that count.
 const MOST_TOKENS: usize = 32;
@@ -55,7 +55,7 @@ pub(super) fn properties(tool: &Json) -> BTreeSet<&str> {
 struct Features<'a> {
     tokens: BTreeSet<String>,
     properties: BTreeSet<&'a str>,
-    description: &'a str,
+    description: Bag,
 }
 
 impl<'a> Features<'a> {
@@ -66,7 +66,7 @@ impl<'a> Features<'a> {
         Self {
             tokens: tokens(name).into_iter().collect(),
             properties: properties(tool),
-            description: text.get(..end).unwrap_or_default(),
+            description: Bag::of(text.get(..end).unwrap_or_default()),
         }
     }
 }
@@ -141,10 +141,13 @@ fn score(old: &Features<'_>, new: &Features<'_>) -> Option<u32> {
     let names = jaccard(&old.tokens, &new.tokens);
     let parameters = jaccard(&old.properties, &new.properties);
     let equal = old.properties == new.properties;
-    let overlap = Overlap::of(old.description, new.description);
+    if names < 500 && !equal {
+        return None;
+    }
+    let overlap = Overlap::between(&old.description, &new.description);
     let texts_match = overlap.shorter > 0 && overlap.at_least(60);
-    let matches = names >= 500 || (equal && (!old.properties.is_empty() || texts_match));
-    let words = if overlap.shorter == 0 { 0 } else { overlap.kept * 1000 / overlap.shorter };
+    let matches = names >= 500 || !old.properties.is_empty() || texts_match;
+    let words = (overlap.kept * 1000).checked_div(overlap.shorter).unwrap_or(0);
     matches.then(|| 2 * names + parameters + u32::try_from(words).unwrap_or(0))
 }
 
@@ -152,7 +155,7 @@ fn score(old: &Features<'_>, new: &Features<'_>) -> Option<u32> {
 fn jaccard<T: Ord>(left: &BTreeSet<T>, right: &BTreeSet<T>) -> u32 {
     let shared = left.intersection(right).count();
     let all = left.len() + right.len() - shared;
-    if all == 0 { 0 } else { u32::try_from(shared * 1000 / all).unwrap_or(0) }
+    (shared * 1000).checked_div(all).and_then(|share| u32::try_from(share).ok()).unwrap_or(0)
 }
 
 #[cfg(test)]

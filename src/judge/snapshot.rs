@@ -79,4 +79,4 @@ fn coverage(
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

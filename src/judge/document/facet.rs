@@ -22,7 +22,7 @@ pub(super) struct FacetDocument {
     /// Each list has one value for each read.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     unstable: BTreeMap<Pointer, Vec<Json>>,
-    #[serde(default, skip_serializing_if = "is_empty")]
+    #[serde(default = "Json::object", skip_serializing_if = "is_empty")]
     volatile: Json,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     stability: Option<Stability>,
@@ -53,7 +53,7 @@ impl FacetDocument {
             digest: None,
             value: None,
             unstable: BTreeMap::new(),
-            volatile: Json::Null,
+            volatile: Json::object(),
             stability: None,
             ambiguities: Vec::new(),
             note: None,

@@ -1,4 +1,4 @@
-//! Hints of tools, by effective value: an absent hint stands at its default (MCP, ToolAnnotations).
+//! Hints of tools, by effective value: an absent hint stands at its default (MCP, `ToolAnnotations`).
 
 use crate::judge::diff::Place;
 use crate::model::json::Json;
@@ -80,7 +80,7 @@ fn word(hint: &Hint, on: bool) -> &'static str {
 
 /// Drifts of a tool's annotations.
 pub(super) fn judge(place: &Place<'_>, tool: &str) -> Vec<Draft> {
-    let (old, new) = (place.old(), place.new());
+    let (old, new) = (place.old(), place.now());
     let is_block = |value: Option<&Json>| value.is_none_or(|value| value.as_object().is_some());
     if !is_block(old) || !is_block(new) {
         return vec![Draft::other(place, format!("the annotations of {tool} are no object, or were none"))];
@@ -124,12 +124,12 @@ fn claim_dependents(place: &Place<'_>, out: &mut [Draft], flips: bool) {
     let leading = out.iter_mut().find(|draft| draft.path.tokens().next_back() == Some(READ_ONLY));
     let (true, Some(leading)) = (flips, leading) else { return };
     for member in place.changed().iter().filter(|member| depends_on_read_only(member.name())) {
-        *leading = leading.clone().claiming(member.path().clone(), member.new());
+        *leading = leading.clone().claiming(member.path().clone(), member.now());
     }
 }
 
 fn introduced(place: &Place<'_>, tool: &str) -> Draft {
-    let new = place.new();
+    let new = place.now();
     let in_effect = HINTS.iter().any(|hint| effective(new, hint) != hint.default);
     let stated = HINTS.iter().filter_map(|hint| stated(new, hint).map(|on| word(hint, on)));
     let stated = stated.collect::<Vec<_>>().join(", ");
@@ -153,7 +153,7 @@ fn one(member: &Place<'_>, hint: &Hint, old: Option<&Json>, new: Option<&Json>, 
         "{}: {} -> {}",
         hint.name,
         brief(member.old()).unwrap_or_default(),
-        brief(member.new()).unwrap_or_default()
+        brief(member.now()).unwrap_or_default()
     );
     if before == after || idle {
         let message = format!("{} of {tool} {}; nothing changes in effect", hint.name, common::fate(member));

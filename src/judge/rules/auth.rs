@@ -14,7 +14,7 @@ pub(in crate::judge) fn judge(accepted: &[Json], seen: &[Json]) -> Vec<Draft> {
         (true, true) => Vec::new(),
         (true, false) => {
             let message = "anonymous calls that were served are refused now".to_owned();
-            vec![Draft::plain(&root, "auth.requirement-added", message).line(status(root.new()))]
+            vec![Draft::plain(&root, "auth.requirement-added", message).line(status(root.now()))]
         }
         (false, true) if root.differs() => {
             let message = "anonymous calls that were refused are served now".to_owned();

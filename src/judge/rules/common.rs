@@ -1,6 +1,7 @@
 //! What several families share: texts without a rule for their wording, icons, cache scopes, `_meta`.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 
 use url::Url;
 
@@ -19,14 +20,14 @@ const LONGEST_QUOTE: usize = 4_000;
 pub(super) fn listed(names: &[String], limit: usize) -> String {
     let mut out = names.iter().take(limit).cloned().collect::<Vec<_>>().join(", ");
     if names.len() > limit {
-        out.push_str(&format!(", and {} more", names.len() - limit));
+        let _ = write!(out, ", and {} more", names.len() - limit);
     }
     out
 }
 
 /// What became of a value: `new`, `gone` or `differs`.
 pub(super) fn fate(place: &Place<'_>) -> &'static str {
-    match (place.old(), place.new()) {
+    match (place.old(), place.now()) {
         (None, _) => "is new",
         (Some(_), None) => "is gone",
         (Some(_), Some(_)) => "differs",
@@ -77,7 +78,7 @@ pub(super) fn differs_in_spacing_only(place: &Place<'_>) -> bool {
         None => Some(String::new()),
         Some(value) => value.as_str().map(words::collapsed),
     };
-    let (old, new) = (text(place.old()), text(place.new()));
+    let (old, new) = (text(place.old()), text(place.now()));
     old.is_some() && old == new
 }
 
@@ -103,7 +104,7 @@ pub(super) fn icons(scene: &Scene<'_>, place: &Place<'_>, rule: &'static str, of
             || host(source).is_some_and(|host| host != scene.host && !known.contains(&host))
     };
     let old: BTreeSet<&str> = sources(place.old()).into_iter().collect();
-    let case = if sources(place.new()).iter().filter(|source| !old.contains(*source)).any(is_unsafe) {
+    let case = if sources(place.now()).iter().filter(|source| !old.contains(*source)).any(is_unsafe) {
         "unsafe"
     } else {
         "plain"
@@ -115,7 +116,7 @@ pub(super) fn icons(scene: &Scene<'_>, place: &Place<'_>, rule: &'static str, of
         format!("the icons of {of} {}", fate(place).replace("is", "are").replace("differs", "differ")),
     )
     .line(format!("from: {}", origins(place.old())))
-    .line(format!("now:  {}", origins(place.new())))
+    .line(format!("now:  {}", origins(place.now())))
 }
 
 fn sources(value: Option<&Json>) -> Vec<&str> {

@@ -113,6 +113,15 @@ impl Draft {
         self
     }
 
+    /// Its lines as they stand inside another drift: what moved there is the outer one's to say.
+    pub(in crate::judge) fn told_inside(&self) -> Vec<Detail> {
+        if let [Detail::Moved { from, to }] = self.details.as_slice() {
+            return vec![Detail::Text { text: format!("{}: {from} -> {to}", self.message) }];
+        }
+        let message = Detail::Text { text: self.message.clone() };
+        std::iter::once(message).chain(self.details.iter().cloned()).collect()
+    }
+
     /// Severity and impact by the table.
     pub(in crate::judge) fn rated(&self) -> (Severity, &'static [Impact]) {
         let row = rules::case(self.rule, self.case).map(|(_, case)| case);
@@ -155,7 +164,7 @@ impl Draft {
         }
         let class = match row.and_then(|case| case.class).unwrap_or(Class::Surface) {
             Class::Surface if severity >= Severity::High && impact.contains(&Impact::Security) => Class::Security,
-            class => class,
+            class @ (Class::Security | Class::Surface | Class::Sight) => class,
         };
         let mut claims = self.claims;
         let own = match self.after.as_slice() {
@@ -219,7 +228,7 @@ fn fingerprint(target: &TargetId, facet: FacetName, path: &Pointer, after: &[Jso
 
 /// Old and new as one line each, when both are short; a text of several lines is never one.
 pub(in crate::judge) fn moved(place: &Place<'_>) -> Option<Detail> {
-    let (from, to) = (brief(place.old())?, brief(place.new())?);
+    let (from, to) = (brief(place.old())?, brief(place.now())?);
     Some(Detail::Moved { from, to })
 }
 

@@ -98,7 +98,7 @@ fn meta(member: &Place<'_>) -> Vec<Draft> {
 fn instructions(scene: &Scene<'_>, place: &Place<'_>) -> Draft {
     let blank =
         |value: Option<&Json>| value.is_none_or(|value| value.as_str().is_some_and(|text| text.trim().is_empty()));
-    let (rule, message) = match (blank(place.old()), blank(place.new())) {
+    let (rule, message) = match (blank(place.old()), blank(place.now())) {
         (true, false) => ("mcp.instructions-added", "the server gives instructions to the model now"),
         (false, true) => ("mcp.instructions-removed", "the server gives no instructions any more"),
         (true, true) | (false, false) => ("mcp.instructions-changed", "the instructions to the model differ"),
@@ -112,7 +112,7 @@ fn versions(place: &Place<'_>) -> Option<Draft> {
         let all = value.and_then(Json::as_array).into_iter().flatten();
         all.map(|date| date.as_str().map_or_else(|| date.canonical(), str::to_owned)).collect()
     };
-    let (old, new) = (dates(place.old()), dates(place.new()));
+    let (old, new) = (dates(place.old()), dates(place.now()));
     let list = |dates: Vec<&String>| dates.into_iter().map(|date| shown(date)).collect::<Vec<_>>();
     let gone = list(old.difference(&new).collect());
     let came = list(new.difference(&old).collect());

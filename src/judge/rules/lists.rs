@@ -49,7 +49,7 @@ pub(in crate::judge) fn judge(scene: &Scene<'_>, accepted: &[Json], seen: &[Json
 fn judge_items(scene: &Scene<'_>, place: &Place<'_>, seen: &[Json]) -> Vec<Draft> {
     let mut items = Items::default();
     for item in place.changed() {
-        match (item.old(), item.new()) {
+        match (item.old(), item.now()) {
             (None, Some(_)) => items.added.push(item),
             (_, None) => items.removed.push(item),
             (Some(_), Some(_)) => items.changed.push(item),

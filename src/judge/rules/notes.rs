@@ -106,15 +106,15 @@ fn mass_change(drifts: &mut [&mut Drift], tools: usize) {
     let touched: BTreeSet<&str> = drifts
         .iter()
         .filter(|drift| drift.facet.facet == Facet::McpTools)
-        .flat_map(|drift| drift.claims.iter().filter(|claim| claim.path.token(0) == Some("items")))
-        .filter_map(|claim| claim.path.token(1))
+        .filter(|drift| drift.path.token(0) == Some("items"))
+        .filter_map(|drift| drift.path.token(1))
         .collect();
     let count = touched.len();
     if tools < FEWEST || count * 2 < tools {
         return;
     }
     if let Some(first) = drifts.iter_mut().find(|drift| drift.facet.facet == Facet::McpTools) {
-        let text = format!("{count} tools are touched; the list had {tools}");
+        let text = format!("{count} tools came, went or changed; the list had {tools}");
         first.notes.push(Note { rule: "tool.mass-change".to_owned(), text });
     }
 }

@@ -15,7 +15,7 @@ pub(super) fn judge(scene: &Scene<'_>, items: Items<'_>) -> Vec<Draft> {
     for place in &items.added {
         let name = shown(place.name());
         let mut draft = Draft::plain(place, "prompt.added", format!("{name} is new"));
-        if let Some(text) = place.new().and_then(|prompt| prompt.member("description")?.as_str()) {
+        if let Some(text) = place.now().and_then(|prompt| prompt.member("description")?.as_str()) {
             draft = draft.with(common::quote(&format!("{name} says"), text));
         }
         out.push(draft.checked_for_hidden(None));
@@ -59,13 +59,13 @@ fn members(scene: &Scene<'_>, place: &Place<'_>) -> Vec<Draft> {
 
 fn arguments(scene: &Scene<'_>, place: &Place<'_>, prompt: &str) -> Vec<Draft> {
     let is_keyed = |value: Option<&Json>| value.is_none_or(|value| value.member("items").is_some());
-    if !is_keyed(place.old()) || !is_keyed(place.new()) {
+    if !is_keyed(place.old()) || !is_keyed(place.now()) {
         return vec![Draft::other(place, format!("the arguments of {prompt} {}", common::fate(place)))];
     }
     let mut out = Vec::new();
     for argument in place.child("items").changed() {
         let name = format!("{} of {prompt}", shown(argument.name()));
-        match (argument.old(), argument.new()) {
+        match (argument.old(), argument.now()) {
             (None, Some(new)) => {
                 let (rule, word) = if is_required(new) {
                     ("prompt.argument-added-required", "must be given")
@@ -109,7 +109,7 @@ fn argument_members(scene: &Scene<'_>, place: &Place<'_>, name: &str) -> Vec<Dra
 
 fn required(place: &Place<'_>, name: &str) -> Option<Draft> {
     let on = |value: Option<&Json>| value.and_then(Json::as_bool) == Some(true);
-    match (on(place.old()), on(place.new())) {
+    match (on(place.old()), on(place.now())) {
         (false, true) => {
             Some(Draft::plain(place, "prompt.argument-became-required", format!("{name} must be given now")))
         }

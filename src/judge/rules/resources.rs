@@ -53,7 +53,7 @@ fn by_name(items: &Items<'_>) -> Vec<(usize, usize)> {
         names
     };
     let old = unique(&items.removed, |place| name_of(place.old()));
-    let new = unique(&items.added, |place| name_of(place.new()));
+    let new = unique(&items.added, |place| name_of(place.now()));
     old.into_iter().filter_map(|(name, from)| Some((from?, (*new.get(&name)?)?))).collect()
 }
 
@@ -64,7 +64,7 @@ fn name_of(value: Option<&Json>) -> Option<String> {
 fn added(place: &Place<'_>, is_template: bool, known: &BTreeSet<&str>) -> Draft {
     let uri = shown(place.name());
     let rule = if is_template { "res.template-added" } else { "res.added" };
-    let title = place.new().and_then(|item| item.member("name")?.as_str()).unwrap_or_default();
+    let title = place.now().and_then(|item| item.member("name")?.as_str()).unwrap_or_default();
     match sensitive(place.name()).filter(|what| !known.contains(what)) {
         Some(what) => Draft::plain(place, "res.scheme-sensitive", format!("{uri} is new and shows {what}")),
         None => Draft::plain(place, rule, format!("{uri} is new")).line(format!("{uri}  {}", shown(title))),
@@ -80,10 +80,10 @@ fn moved(scene: &Scene<'_>, from: &Place<'_>, to: &Place<'_>, is_template: bool)
     };
     let draft = Draft::plain(to, rule, format!("{old} is now {new}"));
     let draft = draft.claiming(from.path().clone(), None).with(Detail::Moved { from: old, to: new });
-    let pair = Place::pair(to.path().clone(), from.old(), to.new());
+    let pair = Place::pair(to.path().clone(), from.old(), to.now());
     members(scene, &pair).into_iter().fold(draft, |draft, inner| {
-        let mut draft = draft.noting(inner.rule, inner.message.clone()).line(inner.message);
-        draft.details.extend(inner.details);
+        let mut draft = draft.noting(inner.rule, inner.message.clone());
+        draft.details.extend(inner.told_inside());
         draft
     })
 }
@@ -130,7 +130,7 @@ fn members(scene: &Scene<'_>, place: &Place<'_>) -> Vec<Draft> {
 
 fn annotations(place: &Place<'_>, uri: &str) -> Option<Draft> {
     let is_block = |value: Option<&Json>| value.is_none_or(|value| value.as_object().is_some());
-    if is_block(place.old()) && is_block(place.new()) && place.changed().is_empty() {
+    if is_block(place.old()) && is_block(place.now()) && place.changed().is_empty() {
         // An empty block equals none.
         return None;
     }
@@ -138,7 +138,7 @@ fn annotations(place: &Place<'_>, uri: &str) -> Option<Draft> {
         let audience = value.and_then(|value| value.member("audience")?.as_array());
         audience.into_iter().flatten().any(|who| who.as_str() == Some("assistant"))
     };
-    let gained = for_assistant(place.new()) && !for_assistant(place.old());
+    let gained = for_assistant(place.now()) && !for_assistant(place.old());
     let case = if gained { "audience_assistant" } else { "other" };
     let message = format!("audience or priority of {uri} {}", common::fate(place));
     Some(Draft::at(place, "res.annotations-changed", case, message).told(place))

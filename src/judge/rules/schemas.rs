@@ -45,7 +45,7 @@ const LISTED: usize = 20;
 
 /// Drifts of one schema of `tool`; `place` is the schema.
 pub(super) fn judge(place: &Place<'_>, side: Side, tool: &Tool<'_>) -> Vec<Draft> {
-    match (place.old(), place.new()) {
+    match (place.old(), place.now()) {
         (Some(_), None) => vec![gone(place, side, tool)],
         (None, Some(_)) => vec![came(place, side, tool)],
         (Some(old), Some(new)) => match (side, whole(old, new)) {
@@ -110,7 +110,7 @@ fn parts(place: &Place<'_>, side: Side, tool: &Tool<'_>) -> Vec<Draft> {
     }
     let mut out = Vec::new();
     for member in place.changed() {
-        if member.name() == "properties" && member.is_object() && member.old().is_some() && member.new().is_some() {
+        if member.name() == "properties" && member.is_object() && member.old().is_some() && member.now().is_some() {
             out.extend(member.changed().iter().filter_map(|property| part(property, side, tool, true)));
         } else {
             out.extend(part(&member, side, tool, false));
@@ -121,7 +121,7 @@ fn parts(place: &Place<'_>, side: Side, tool: &Tool<'_>) -> Vec<Draft> {
 
 /// The drift of one member or property; none where only the order of a set differs.
 fn part(place: &Place<'_>, side: Side, tool: &Tool<'_>, is_property: bool) -> Option<Draft> {
-    let (old, new) = (place.old(), place.new());
+    let (old, new) = (place.old(), place.now());
     let position = texts::Position::of(place.name(), is_property);
     if old.is_some() && new.is_some() && texts::same_sets(old, new, position) {
         return None;
@@ -148,7 +148,7 @@ fn header(place: &Place<'_>, tool: &Tool<'_>) -> Draft {
         let all: Vec<String> = names::header_maps(value).into_values().map(|name| shown(&name)).collect();
         if all.is_empty() { "(none)".to_owned() } else { all.join(", ") }
     };
-    let line = format!("x-mcp-header: {} -> {}", list(place.old()), list(place.new()));
+    let line = format!("x-mcp-header: {} -> {}", list(place.old()), list(place.now()));
     changed_places(Draft::plain(place, "tool.header-mapping-changed", message).line(line), place)
 }
 
@@ -180,7 +180,7 @@ fn described(draft: Draft, schema: &Json) -> Draft {
 
 fn told_texts(place: &Place<'_>, side: Side, tool: &Tool<'_>, position: texts::Position) -> Draft {
     let names = [place.name(), tool.name];
-    let case = if texts::only_generated_titles(place.old(), place.new(), position, &names) {
+    let case = if texts::only_generated_titles(place.old(), place.now(), position, &names) {
         "generated_title"
     } else {
         "text"
@@ -197,11 +197,11 @@ fn undecidable(place: &Place<'_>, side: Side, tool: &Tool<'_>) -> Draft {
 
 /// Lists the places below `place` that differ, with short values.
 fn changed_places(draft: Draft, place: &Place<'_>) -> Draft {
-    let (places, count) = leaves(place.old(), place.new(), LISTED);
+    let (places, count) = leaves(place.old(), place.now(), LISTED);
     let more = count - places.len();
     let name = shown(place.name());
     let draft = places.iter().fold(draft, |draft, below| {
-        let (old, new) = (at(place.old(), below), at(place.new(), below));
+        let (old, new) = (at(place.old(), below), at(place.now(), below));
         let line = match (brief(old), brief(new)) {
             (Some(old), Some(new)) => format!("{name}{}: {old} -> {new}", shown(&below.to_string())),
             _ => format!("{name}{} {}", shown(&below.to_string()), if old.is_none() { "is new" } else { "differs" }),

@@ -1,1 +1,261 @@
+//! The table against the catalogue, and every rule against a pair that meets it and one that must not.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+use super::*;
+use crate::judge::effective::held_to;
+use crate::judge::{canon, document, judge};
+use crate::model::facet::FacetName;
+use crate::model::json::Json;
+use crate::model::memory::Memory;
+use crate::model::observation::{RawFacet, RawRead};
+use crate::model::snapshot::{CheckVerdict, Snapshot};
+
+#[derive(Deserialize)]
+struct Pair {
+    facet: String,
+    #[serde(default)]
+    before: Option<serde_json::Value>,
+    #[serde(default)]
+    after: Option<serde_json::Value>,
+    #[serde(default)]
+    says: Vec<String>,
+    #[serde(default)]
+    finds: Vec<String>,
+    #[serde(default)]
+    spares: Vec<String>,
+}
+
+fn fixtures(file: &str) -> Vec<Pair> {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/rules").join(file);
+    serde_saphyr::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+const FAMILIES: [&str; 8] = [
+    "tools.yaml",
+    "schemas.yaml",
+    "hints.yaml",
+    "resources.yaml",
+    "prompts.yaml",
+    "handshake.yaml",
+    "transport.yaml",
+    "auth.yaml",
+];
+
+fn raw(value: Option<&serde_json::Value>) -> RawFacet {
+    match value {
+        Some(page) if !page.is_null() => {
+            RawFacet::Seen(vec![RawRead { pages: vec![Json::from(page)], ..RawRead::default() }])
+        }
+        _ => RawFacet::Absent { note: None },
+    }
+}
+
+fn holding(facet: &str, value: Option<&serde_json::Value>) -> Snapshot {
+    let mut snapshot = document::read(br#"{"tools":[]}"#).unwrap();
+    let name: FacetName = facet.parse().unwrap();
+    snapshot.facets = BTreeMap::from([(name, canon::canonicalize(name.facet, &raw(value), false))]);
+    snapshot
+}
+
+fn said(pair: &Pair) -> Vec<String> {
+    let (old, new) = (holding(&pair.facet, pair.before.as_ref()), holding(&pair.facet, pair.after.as_ref()));
+    let drifts = judge(&new.target.id, &held_to(&old), &Memory::default(), &new, &[]).drifts;
+    let mut said: Vec<String> = drifts.iter().map(|drift| format!("{} {}", drift.rule, drift.path)).collect();
+    said.sort();
+    said
+}
+
+/// Whether `said` (`tool.removed /items/a`) is of the rule or case `of`.
+fn is_of(said: &str, of: &str) -> bool {
+    let rule = said.split(' ').next().unwrap_or_default();
+    rule == of || rule.split('/').next() == Some(of)
+}
+
+#[test]
+fn every_pair_brings_the_drifts_it_says_and_spares_the_others() {
+    for file in FAMILIES {
+        for (index, pair) in fixtures(file).iter().enumerate() {
+            let said = said(pair);
+            let mut wanted = pair.says.clone();
+            wanted.sort();
+            assert_eq!(said, wanted, "{file}, pair {}", index + 1);
+            for spared in &pair.spares {
+                assert!(!said.iter().any(|said| is_of(said, spared)), "{file}, pair {}: {spared}", index + 1);
+            }
+        }
+    }
+}
+
+/// Cases that no pair of snapshots brings by itself: other parts of the program say them, or a later one.
+const ELSEWHERE: [&str; 6] = [
+    "tool.added/trusted",
+    "tool.input.reach-gained/new_tool",
+    "tool.output-schema-removed/typed_consumer",
+    "x.protocol-state-rose",
+    "x.protocol-state-fell",
+    "x.value-unstable",
+];
+
+#[test]
+fn every_drift_rule_has_a_pair_that_meets_it() {
+    let met: BTreeSet<String> = FAMILIES
+        .iter()
+        .flat_map(|file| fixtures(file))
+        .flat_map(|pair| pair.says)
+        .map(|said| said.split(' ').next().unwrap().to_owned())
+        .collect();
+    let drifts = all().filter(|rule| matches!(rule.kind, Kind::Drift | Kind::CheckAndDrift));
+    let names = drifts.flat_map(|rule| {
+        rule.cases
+            .iter()
+            .map(|case| if case.case == "-" { rule.id.to_owned() } else { format!("{}/{}", rule.id, case.case) })
+    });
+    let elsewhere =
+        |name: &String| ELSEWHERE.iter().any(|other| name.starts_with(other)) || name.starts_with("x.mixed-fleet");
+    let unmet: Vec<String> = names.filter(|name| !met.contains(name) && !elsewhere(name)).collect();
+    assert_eq!(unmet, Vec::<String>::new());
+}
+
+#[test]
+fn every_drift_rule_that_is_met_is_spared_by_another_pair() {
+    let pairs: Vec<Pair> = FAMILIES.iter().flat_map(|file| fixtures(file)).collect();
+    let met: BTreeSet<&str> =
+        pairs.iter().flat_map(|pair| &pair.says).map(|said| said.split(['/', ' ']).next().unwrap()).collect();
+    // Any pair of the same facet that does not bring the rule spares it: the full list of what it says is compared.
+    for rule in met {
+        let brings = |pair: &&Pair| pair.says.iter().any(|said| is_of(said, rule));
+        let facets: BTreeSet<&str> = pairs.iter().filter(brings).map(|pair| pair.facet.as_str()).collect();
+        let spared = pairs.iter().any(|pair| facets.contains(pair.facet.as_str()) && !brings(&pair));
+        assert!(spared, "{rule}");
+    }
+}
+
+#[test]
+fn every_check_finds_what_it_is_for_and_nothing_else() {
+    for (index, pair) in fixtures("checks.yaml").iter().enumerate() {
+        let page = pair.after.as_ref().unwrap().clone();
+        let found = findings(&pair.facet, &page);
+        for finds in &pair.finds {
+            assert!(found.contains(finds), "pair {}: {finds} not in {found:?}", index + 1);
+        }
+        for spared in &pair.spares {
+            assert!(!found.contains(spared), "pair {}: {spared}", index + 1);
+        }
+    }
+}
+
+fn findings(facet: &str, page: &serde_json::Value) -> BTreeSet<String> {
+    let target = document::read(br#"{"tools":[]}"#).unwrap().target;
+    let observation = crate::judge::snapshot::tests::observation([(facet, raw(Some(page)))]);
+    let snapshot = crate::judge::snapshot::snapshot(&observation, &target, &Memory::default());
+    let found = snapshot.checks.into_iter().filter(|check| check.verdict == CheckVerdict::Finding);
+    found.map(|check| if check.case == "-" { check.rule } else { format!("{}/{}", check.rule, check.case) }).collect()
+}
+
+// ---- the table itself ----
+
+#[test]
+fn ids_and_aliases_are_unique_and_every_rule_has_words() {
+    let mut names = BTreeSet::new();
+    for rule in all() {
+        assert!(names.insert(rule.id), "{}", rule.id);
+        assert!(rule.aliases.iter().all(|alias| names.insert(alias)), "{}", rule.id);
+        assert!(!rule.cases.is_empty() && !rule.spec.is_empty(), "{}", rule.id);
+        for words in [rule.title, rule.head, rule.why, rule.remedy] {
+            assert!(!words.is_empty(), "{}", rule.id);
+        }
+        for sentence in [rule.why, rule.remedy] {
+            assert!(sentence.ends_with(['.', '?']), "{}: {sentence}", rule.id);
+        }
+    }
+}
+
+#[test]
+fn a_rule_is_found_by_its_older_name() {
+    assert_eq!(explain("37A-McpServerAuditor-300").map(|rule| rule.id), Some("mcp.protocol-version-outdated"));
+    assert_eq!(explain("tool.no-such-rule"), None);
+}
+
+#[test]
+fn names_are_filled_into_the_words_once() {
+    let items = ["{n}".to_owned(), "b".to_owned(), "c".to_owned(), "d".to_owned(), "e".to_owned()];
+    assert_eq!(why("tool.removed", &items[..1]), "calls of {n} fail.");
+    assert_eq!(why("tool.removed", &items), "calls of {n}, b, c and 2 more fail.");
+}
+
+#[test]
+fn the_page_of_rules_is_current() {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("docs/rules.md");
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, markdown()).unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(path).unwrap_or_default(), markdown(), "run this test with UPDATE_DOCS=1");
+}
+
+/// Rules of ours that the catalogue does not have.
+const ADDED: [&str; 3] = ["res.duplicate-uri", "prompt.duplicate-name", "mcp.item-unnamed"];
+
+#[test]
+fn the_table_agrees_with_the_catalogue_where_it_is_at_hand() {
+    let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/rules.csv");
+    let named = std::env::var_os("DRIFTD_SHARED").map(|shared| PathBuf::from(shared).join("rules.csv"));
+    let Some(path) = [Some(beside), named].into_iter().flatten().find(|path| path.is_file()) else { return };
+    let mut rows: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
+    for line in std::fs::read_to_string(path).unwrap().lines().skip(1) {
+        let columns: Vec<String> = line.split(',').take(8).map(str::to_owned).collect();
+        rows.insert((columns[0].clone(), columns[1].clone()), columns);
+    }
+    for rule in all().filter(|rule| !ADDED.contains(&rule.id)) {
+        for case in rule.cases {
+            let row = rows.get(&(rule.id.to_owned(), case.case.to_owned()));
+            let row = row.unwrap_or_else(|| panic!("{}/{} is no row of the catalogue", rule.id, case.case));
+            let ours = [
+                case.severity.map_or("-", Severity::as_str).to_owned(),
+                letters(case.impact),
+                status(case.status).to_owned(),
+                if case.fold == Fold::Case { "case" } else { "value" }.to_owned(),
+                class(case.class).to_owned(),
+            ];
+            assert_eq!(ours.as_slice(), &row[3..8], "{}/{}", rule.id, case.case);
+        }
+        let cases = rows.keys().filter(|(id, _)| id == rule.id).count();
+        assert_eq!(cases, rule.cases.len(), "cases of {}", rule.id);
+    }
+}
+
+fn letters(impact: &[Impact]) -> String {
+    let letter = |impact: &Impact| match impact {
+        Impact::Breaking => 'B',
+        Impact::Security => 'S',
+        Impact::Exposure => 'A',
+        Impact::Behavior => 'M',
+        Impact::Cosmetic => 'C',
+        Impact::Operational => 'O',
+        Impact::Conformance => 'Q',
+    };
+    if impact.is_empty() { "-".to_owned() } else { impact.iter().map(letter).collect() }
+}
+
+const fn status(status: Option<CheckStatus>) -> &'static str {
+    match status {
+        None => "-",
+        Some(CheckStatus::None) => "none",
+        Some(CheckStatus::Warning) => "warning",
+        Some(CheckStatus::Fail) => "fail",
+        Some(CheckStatus::Error) => "error",
+    }
+}
+
+const fn class(class: Option<Class>) -> &'static str {
+    match class {
+        None => "none",
+        Some(Class::Security) => "security",
+        Some(Class::Surface) => "surface",
+        Some(Class::Sight) => "sight",
+    }
+}

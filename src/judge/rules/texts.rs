@@ -77,9 +77,8 @@ const NEGATION: [&str; 6] = ["not", "never", "no", "without", "cannot", "nor"];
 /// The drift of a tool's description.
 pub(super) fn description(scene: &Scene<'_>, place: &Place<'_>, tool: &str, item: &Place<'_>) -> Draft {
     let of = format!("the description of {tool}");
-    let (old, new) = match (text(place.old()), text(place.new())) {
-        (Some(old), Some(new)) => (old, new),
-        _ => return Draft::other(place, format!("{of} is no text, or was none")),
+    let (Some(old), Some(new)) = (text(place.old()), text(place.now())) else {
+        return Draft::other(place, format!("{of} is no text, or was none"));
     };
     if common::differs_in_spacing_only(place) {
         let message = format!("{of} differs in white space or normal form only");

@@ -16,7 +16,7 @@ use super::{annotations, common, schemas::names, texts};
 /// Drifts of the items of a tool list.
 pub(super) fn judge(scene: &Scene<'_>, items: Items<'_>) -> Vec<Draft> {
     let old: Vec<&Json> = items.removed.iter().filter_map(Place::old).collect();
-    let new: Vec<&Json> = items.added.iter().filter_map(Place::new).collect();
+    let new: Vec<&Json> = items.added.iter().filter_map(Place::now).collect();
     let pairs = rename::pairs(&old, &new);
     let mut out = Vec::new();
     let mut renamed_to = vec![None; items.added.len()];
@@ -44,7 +44,7 @@ pub(super) fn judge(scene: &Scene<'_>, items: Items<'_>) -> Vec<Draft> {
 /// A new tool: what it says, takes, claims and reaches.
 fn added(place: &Place<'_>) -> Draft {
     let name = shown(place.name());
-    let Some(tool) = place.new() else { return Draft::at(place, "tool.added", "plain", format!("{name} is new")) };
+    let Some(tool) = place.now() else { return Draft::at(place, "tool.added", "plain", format!("{name} is new")) };
     let mut draft = match names::dispatcher(tool) {
         Some((call, arguments)) => {
             let message = format!("{name} is new and calls other things by name");
@@ -74,17 +74,31 @@ fn moved(scene: &Scene<'_>, from: &Place<'_>, to: &Place<'_>) -> Draft {
     let (old, new) = (shown(from.name()), shown(to.name()));
     let draft = Draft::plain(to, "tool.renamed", format!("{old} is now {new}"));
     let draft = draft.claiming(from.path().clone(), None).with(Detail::Moved { from: old, to: new });
-    let pair = Place::pair(to.path().clone(), from.old(), to.new());
-    let inside = members(scene, &pair).into_iter().fold(draft, |draft, inner| {
-        let inner = inner.checked_for_hidden(None);
+    let pair = Place::pair(to.path().clone(), from.old(), to.now());
+    let mut inside: Vec<Draft> =
+        members(scene, &pair).into_iter().map(|inner| inner.checked_for_hidden(None)).collect();
+    inside.sort_by_key(|inner| std::cmp::Reverse(inner.rated().0));
+    let inside = inside.into_iter().fold(draft, |draft, inner| {
         let (severity, impact) = inner.rated();
-        let draft = draft.noting(inner.rule, inner.message.clone()).line(inner.message);
-        let mut draft = if severity >= Severity::High { draft.at_least(severity, impact) } else { draft };
-        draft.details.extend(inner.details);
-        draft.notes.extend(inner.notes);
+        let mut draft = draft;
+        // Companions are what a caller must know: other parameters, and what has a severity of its own.
+        if severity >= Severity::High || is_reshaping(&inner) {
+            draft = draft.noting(inner.rule, inner.message.clone());
+        }
+        if severity >= Severity::High {
+            draft = draft.at_least(severity, impact);
+        }
+        draft.details.extend(inner.told_inside());
+        draft.notes.extend(inner.notes.iter().cloned());
         draft
     });
     inside.checked_for_hidden(from.old())
+}
+
+/// Whether what callers must or may pass is another thing.
+fn is_reshaping(inner: &Draft) -> bool {
+    let tokens: Vec<&str> = inner.path.tokens().skip(2).take(2).collect();
+    matches!(tokens.as_slice(), ["inputSchema", "properties" | "required"] | ["inputSchema"])
 }
 
 /// Drifts of the members of one tool.
@@ -119,7 +133,7 @@ fn members(scene: &Scene<'_>, place: &Place<'_>) -> Vec<Draft> {
 }
 
 fn schema(tool: &Place<'_>, place: &Place<'_>, side: Side, name: &str) -> Vec<Draft> {
-    let now = tool.new().unwrap_or(&Json::Null);
+    let now = tool.now().unwrap_or(&Json::Null);
     schemas::judge(place, side, &schemas::Tool { shown: name, name: tool.name(), now })
 }
 
@@ -128,13 +142,14 @@ fn execution(place: &Place<'_>, name: &str) -> Draft {
     let support = |value: Option<&Json>| {
         value.and_then(|value| value.member("taskSupport")?.as_str()).unwrap_or("forbidden").to_owned()
     };
-    let (old, new) = (support(place.old()), support(place.new()));
+    let (old, new) = (support(place.old()), support(place.now()));
     let case = match (old.as_str(), new.as_str()) {
         ("required", "forbidden") | ("forbidden", "required") => "required_forbidden",
         ("optional", "required") => "became_required",
         _ => "other",
     };
-    let message = format!("{name}: task support is {}", shown(&new));
+    let word = if old == new { "is told now, and is" } else { "is" };
+    let message = format!("{name}: task support {word} {}", shown(&new));
     let draft = Draft::at(place, "tool.execution-changed", case, message);
-    if old == new { draft.told(place) } else { draft.with(Detail::Moved { from: shown(&old), to: shown(&new) }) }
+    if old == new { draft } else { draft.with(Detail::Moved { from: shown(&old), to: shown(&new) }) }
 }

@@ -31,7 +31,7 @@ pub(in crate::judge) fn judge(accepted: &[Json], seen: &[Json], handshake_tells:
             "date" if handshake_tells => {}
             "date" => out.push(date(member)),
             "session" => out.push(session(member)),
-            "headers" if member.is_object() && member.old().is_some() && member.new().is_some() => {
+            "headers" if member.is_object() && member.old().is_some() && member.now().is_some() => {
                 let each = |header: &Place<'_>| {
                     Draft::other(header, format!("the header {} {}", shown(header.name()), common::fate(header)))
                 };
@@ -49,7 +49,7 @@ fn era_changed(era: &Place<'_>, changed: &[Place<'_>]) -> Draft {
     changed.iter().filter(|member| matches!(member.name(), "date" | "session" | "framing")).fold(
         draft,
         |draft, member| {
-            let draft = draft.claiming(member.path().clone(), member.new());
+            let draft = draft.claiming(member.path().clone(), member.now());
             if member.name() == "date" { draft.told(member) } else { draft }
         },
     )
@@ -68,7 +68,7 @@ pub(super) fn date(place: &Place<'_>) -> Draft {
 }
 
 fn session(place: &Place<'_>) -> Draft {
-    let given = place.new().and_then(Json::as_bool) == Some(true);
+    let given = place.now().and_then(Json::as_bool) == Some(true);
     let message = if given { "sessions are given now" } else { "sessions are no longer given" };
     Draft::plain(place, "mcp.session-behaviour-changed", message.to_owned())
 }

@@ -1,5 +1,7 @@
 //! Checks from the rule table: code says rule, case and evidence; the table says the rest.
 
+use std::fmt::Write as _;
+
 use crate::judge::rules;
 use crate::model::rule::Severity;
 use crate::model::snapshot::{Check, CheckStatus, CheckVerdict};
@@ -14,7 +16,7 @@ pub(super) fn check(rule: &str, case: &str, evidence: &[String]) -> Check {
     }
     let mut text = evidence.iter().take(MOST_EVIDENCE).cloned().collect::<Vec<_>>().join("; ");
     if evidence.len() > MOST_EVIDENCE {
-        text.push_str(&format!("; and {} more", evidence.len() - MOST_EVIDENCE));
+        let _ = write!(text, "; and {} more", evidence.len() - MOST_EVIDENCE);
     }
     row(rule, case, CheckVerdict::Finding, text, None)
 }

@@ -113,10 +113,10 @@ pub(super) fn others(snapshot: &Snapshot, face: Face) -> Vec<Check> {
             if is_unnamed(key) {
                 unnamed.push(format!("{facet}: {}", shown(key)));
             }
-            match facet {
-                _ if addresses && is_copy(key) => copies.push(shown(key)),
-                Facet::McpPrompts if is_copy(key) => prompt_copies.push(shown(key)),
-                _ => {}
+            if addresses && is_copy(key) {
+                copies.push(shown(key));
+            } else if facet == Facet::McpPrompts && is_copy(key) {
+                prompt_copies.push(shown(key));
             }
             let what = addresses.then(|| rules::sensitive(key)).flatten();
             sensitive.extend(what.map(|what| format!("{}: {what}", shown(key))));

@@ -34,7 +34,7 @@ pub(super) fn judge(scene: &Scene<'_>, place: &Place<'_>) -> Vec<Draft> {
 }
 
 fn extension(place: &Place<'_>) -> Draft {
-    let (rule, word) = match (place.old(), place.new()) {
+    let (rule, word) = match (place.old(), place.now()) {
         (None, _) => ("mcp.extension-added", "is new"),
         (Some(_), None) => ("mcp.extension-removed", "is gone"),
         (Some(_), Some(_)) => ("mcp.extension-settings-changed", "has other settings"),
@@ -44,7 +44,7 @@ fn extension(place: &Place<'_>) -> Draft {
 
 fn one(place: &Place<'_>) -> Vec<Draft> {
     let name = shown(place.name());
-    match (place.old(), place.new()) {
+    match (place.old(), place.now()) {
         (None, _) => {
             vec![Draft::plain(place, "mcp.capability-added", format!("the capability {name} is new")).told(place)]
         }
@@ -71,7 +71,7 @@ fn member(place: &Place<'_>, capability: &str) -> Option<Draft> {
         return Some(Draft::other(place, format!("{name} of the capability {capability} {}", common::fate(place))));
     }
     let on = |value: Option<&Json>| value.and_then(Json::as_bool) == Some(true);
-    let (case, word) = match (on(place.old()), on(place.new())) {
+    let (case, word) = match (on(place.old()), on(place.now())) {
         (false, true) => ("gained", "now announced"),
         (true, false) => ("lost", "no longer announced"),
         (false, false) | (true, true) => return None,

@@ -43,7 +43,7 @@ fn renamed(name: &Place<'_>, title: &Place<'_>) -> Draft {
     if !title.differs() {
         return draft;
     }
-    let draft = draft.claiming(title.path().clone(), title.new());
+    let draft = draft.claiming(title.path().clone(), title.now());
     moved(title).into_iter().fold(draft, Draft::with)
 }
 
@@ -66,14 +66,14 @@ fn one(scene: &Scene<'_>, place: &Place<'_>) -> Draft {
 
 fn website(place: &Place<'_>) -> Draft {
     let host = |value: Option<&Json>| Url::parse(value?.as_str()?).ok()?.host_str().map(str::to_owned);
-    let case = if host(place.old()) == host(place.new()) { "path" } else { "host" };
+    let case = if host(place.old()) == host(place.now()) { "path" } else { "host" };
     let message = format!("the website of the server {}", common::fate(place));
     Draft::at(place, "mcp.server-website-changed", case, message).told(place)
 }
 
 fn version(place: &Place<'_>) -> Draft {
     let parsed = |value: Option<&Json>| value.and_then(Json::as_str).and_then(semantic);
-    let older = parsed(place.new()).zip(parsed(place.old())).is_some_and(|(new, old)| new < old);
+    let older = parsed(place.now()).zip(parsed(place.old())).is_some_and(|(new, old)| new < old);
     let (rule, message) = if older {
         ("mcp.server-version-decreased", "the version of the server went down")
     } else {

@@ -74,6 +74,10 @@ pub(in crate::judge) fn reach(name: &str, schema: &Json) -> Option<&'static str>
         return None;
     }
     let tokens = tokens(name);
+    // A filter chooses among what the server has; it does not send the server anywhere.
+    if tokens.iter().any(|token| matches!(token.as_str(), "filter" | "filters" | "format" | "type" | "encoding")) {
+        return None;
+    }
     let by_name = tokens.iter().find_map(|token| REACH.iter().find(|(word, _)| word == token));
     if let Some((_, what)) = by_name {
         return Some(what);
