@@ -141,10 +141,15 @@ pub enum AskError {
 /// # Errors
 /// When it cannot be asked; what it refuses is the inner result.
 pub async fn ask(path: &Path, request: &Request) -> Result<Result<Answer, Refused>, AskError> {
-    let stream = UnixStream::connect(path).await.map_err(|error| match error.kind() {
-        io::ErrorKind::PermissionDenied => AskError::Forbidden(path.to_owned()),
-        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => AskError::NoDaemon(path.to_owned()),
-        _ => AskError::Broken { path: path.to_owned(), why: error.to_string() },
+    let stream = UnixStream::connect(path).await.map_err(|error| {
+        let kind = error.kind();
+        if kind == io::ErrorKind::PermissionDenied {
+            AskError::Forbidden(path.to_owned())
+        } else if matches!(kind, io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) {
+            AskError::NoDaemon(path.to_owned())
+        } else {
+            AskError::Broken { path: path.to_owned(), why: error.to_string() }
+        }
     })?;
     let broken = |why: String| AskError::Broken { path: path.to_owned(), why };
     let (mut sender, connection) =
@@ -166,13 +171,11 @@ pub async fn ask(path: &Path, request: &Request) -> Result<Result<Answer, Refuse
     let mut exchange = std::pin::pin!(exchange);
     let mut connection = std::pin::pin!(connection);
     // The connection moves the bytes; it may end before the answer is read to its end, never the other way round.
-    loop {
-        tokio::select! {
-            answer = &mut exchange => return answer,
-            ended = &mut connection => {
-                ended.map_err(|error| broken(error.to_string()))?;
-                return exchange.await;
-            }
+    tokio::select! {
+        answer = &mut exchange => answer,
+        ended = &mut connection => {
+            ended.map_err(|error| broken(error.to_string()))?;
+            exchange.await
         }
     }
 }

@@ -18,6 +18,7 @@ use crate::config::Config;
 use crate::control::Control;
 use crate::deliver::Delivery;
 use crate::http::{self, Readiness, Shown};
+use crate::judge::rules;
 use crate::metrics::Metrics;
 use crate::net::{Destination, Door, DoorSettings, Egress, HostForm, Roots, SystemResolver, guard};
 use crate::operations::{self, Office};
@@ -62,7 +63,7 @@ impl Daemon {
             .await
             .with_context(|| format!("failed to open the store {}", config.store.display()))?;
         let receivers: Vec<String> = config.receivers.iter().map(|receiver| receiver.name.clone()).collect();
-        let metrics = Arc::new(Metrics::new(&receivers)?);
+        let metrics = Arc::new(Metrics::new(&receivers, rules::all().count())?);
         verify_ledger(&store, &metrics).await?;
         let wake = Arc::new(Notify::new());
         let scanner = Arc::new(scanner(&config, &receivers, &store, &environment, &clock, &metrics, &wake)?);

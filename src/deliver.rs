@@ -8,8 +8,6 @@
 //! a message that was delivered is not delivered over and over. A crash between send and mark does repeat it, under the
 //! same id; that is what at least once means.
 
-pub mod crash;
-
 mod outbox;
 mod record;
 
@@ -25,10 +23,10 @@ use tokio::sync::Notify;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use self::crash::Point;
 pub use self::outbox::{Outbox, Sender, Tally};
 use self::record::{Done, Verdict};
 use crate::clock::Clock;
+use crate::crash::{self, Point};
 use crate::model::notice::Message;
 use crate::receiver::error::DeliveryError;
 

@@ -75,9 +75,8 @@ struct Stage<'a> {
 async fn tell(narrator: &mut impl Narrator, stage: &Stage<'_>) -> anyhow::Result<()> {
     let Stage { release, socket, url, file, stay } = *stage;
     narrator.say(&format!("A sample help desk speaks MCP on {url}; driftd takes its baseline."))?;
-    let baseline = until(socket, Request::Baseline { id: TARGET.to_owned() }, |answer| match answer {
-        Answer::Baseline(baseline) if has_tools(&baseline) => Some(baseline),
-        _ => None,
+    let baseline = until(socket, Request::Baseline { id: TARGET.to_owned() }, |answer| {
+        if let Answer::Baseline(baseline) = answer { Some(baseline).filter(has_tools) } else { None }
     })
     .await?;
     narrator.say(&format!(
@@ -85,9 +84,9 @@ async fn tell(narrator: &mut impl Narrator, stage: &Stage<'_>) -> anyhow::Result
         baseline.facets.len()
     ))?;
     release.ship();
-    let incident = until(socket, Request::Drifts {}, |answer| match answer {
-        Answer::Drifts(incidents) => incidents.into_iter().find(|incident| incident.state == "open"),
-        _ => None,
+    let incident = until(socket, Request::Drifts {}, |answer| {
+        let Answer::Drifts(incidents) = answer else { return None };
+        incidents.into_iter().find(|incident| incident.state == "open")
     })
     .await?;
     let reference = incident.reference;
@@ -123,11 +122,9 @@ fn has_tools(baseline: &document::Baseline) -> bool {
 
 /// Waits until so many messages have arrived.
 async fn delivered(socket: &Path, count: usize) -> anyhow::Result<()> {
-    until(socket, Request::Alerts {}, |answer| match answer {
-        Answer::Alerts(messages) => {
-            (messages.iter().filter(|message| message.sent_at.is_some()).count() >= count).then_some(())
-        }
-        _ => None,
+    until(socket, Request::Alerts {}, |answer| {
+        let Answer::Alerts(messages) = answer else { return None };
+        (messages.iter().filter(|message| message.sent_at.is_some()).count() >= count).then_some(())
     })
     .await
 }

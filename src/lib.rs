@@ -8,6 +8,7 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod control;
+pub mod crash;
 pub mod daemon;
 pub mod deliver;
 pub mod demo;

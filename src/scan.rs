@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use tokio::sync::Notify;
 
 use crate::clock::Clock;
-use crate::deliver::crash;
+use crate::crash;
 use crate::judge;
 use crate::judge::settle::{Arrival, Parts, Scene};
 use crate::metrics::Metrics;
@@ -17,7 +17,7 @@ use crate::model::digest::Digest;
 use crate::model::drift::{DriftRow, DriftState};
 use crate::model::facet::{Face, Facet, FacetName, FacetState, UnseenKind};
 use crate::model::inventory::Target;
-use crate::model::memory::{FacetMemory, Memory, ScanMemory};
+use crate::model::memory::{FacetMemory, Memory, Past, ScanMemory};
 use crate::model::notice::Route;
 use crate::model::observation::{Detection, DetectionState, Observation, Outcome};
 use crate::model::pointer::Pointer;
@@ -27,7 +27,6 @@ use crate::model::target::TargetId;
 use crate::net::Door;
 use crate::secret::Environment;
 use crate::store::{Store, StoreError};
-use crate::watch::schedule::Past;
 
 mod ask;
 

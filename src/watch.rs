@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::Clock;
 use crate::metrics::Metrics;
 use crate::model::inventory::Target;
+use crate::model::memory::Past;
 use crate::model::target::TargetId;
 use crate::scan::{Report, ScanFault, Scanner};
 
@@ -23,7 +24,6 @@ pub mod queue;
 pub mod schedule;
 
 use queue::DueQueue;
-use schedule::Past;
 
 /// A beat that is later than this is a fault of ours.
 const LATE_BEAT: Duration = Duration::from_secs(10);

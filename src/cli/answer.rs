@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::page::{Table, instant, maybe};
 use crate::model::alert::Alert;
@@ -14,12 +14,8 @@ use crate::receiver::message;
 /// The answer as a document: what it is about, without the word for which answer it is.
 pub(super) fn document(answer: &Answer) -> Value {
     let tagged = serde_json::to_value(answer).unwrap_or(Value::Null);
-    match tagged {
-        Value::Object(members) if members.len() == 1 => {
-            members.into_iter().next().map_or(Value::Null, |(_, value)| value)
-        }
-        other => json!(other),
-    }
+    let inner = tagged.as_object().and_then(|members| members.values().next()).cloned();
+    inner.unwrap_or(tagged)
 }
 
 /// The answer as a page.

@@ -123,11 +123,6 @@ pub(super) fn in_text(text: &str, hidden: &mut Hidden) {
     }
 }
 
-/// Whether the character alone counts as hidden.
-pub(super) fn is_hidden(character: char) -> bool {
-    kind_of(character).is_some()
-}
-
 fn kind_of(character: char) -> Option<HiddenKind> {
     match character {
         '\t' | '\n' | '\r' => None,

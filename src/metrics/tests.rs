@@ -21,7 +21,7 @@ fn the_list_of_metrics_is_current() {
 
 #[test]
 fn series_leave_with_their_target() {
-    let metrics = Metrics::new(&[]).unwrap();
+    let metrics = Metrics::new(&[], 1).unwrap();
     let gauges = TargetGauges { targets: vec![row("one", &[]), row("two", &[])], ..TargetGauges::default() };
     assert!(metrics.exposition(gauges).unwrap().contains("driftd_target_up{target=\"two\"} 1"));
     let gauges = TargetGauges { targets: vec![row("one", &[])], ..TargetGauges::default() };
@@ -32,7 +32,7 @@ fn series_leave_with_their_target() {
 
 #[test]
 fn labels_that_share_a_prometheus_name_share_a_label() {
-    let metrics = Metrics::new(&[]).unwrap();
+    let metrics = Metrics::new(&[], 1).unwrap();
     let targets = vec![row("one", &[("a-b", "x")]), row("two", &[("a_b", "y\"\n")]), row("three", &[("kind", "z")])];
     let exposition = metrics.exposition(TargetGauges { targets, ..TargetGauges::default() }).unwrap();
     for wanted in [
@@ -46,7 +46,7 @@ fn labels_that_share_a_prometheus_name_share_a_label() {
 
 #[test]
 fn severities_of_a_target_are_shown_while_above_zero() {
-    let metrics = Metrics::new(&[]).unwrap();
+    let metrics = Metrics::new(&[], 1).unwrap();
     let mut calm = row("calm", &[]);
     calm.drift_open = BTreeMap::from([(crate::model::rule::Severity::High, 0)]);
     let exposition = metrics.exposition(TargetGauges { targets: vec![calm], ..TargetGauges::default() }).unwrap();

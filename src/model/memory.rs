@@ -119,3 +119,16 @@ pub struct ScanMemory {
     /// Not before this instant (`Retry-After`).
     pub not_before: Option<Timestamp>,
 }
+
+/// What decides, besides the plan, when a target is due.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Past {
+    /// When it was last scanned.
+    pub last: Option<Timestamp>,
+    /// Earliest instant at which a further scan confirms or reverts something.
+    pub recheck: Option<Timestamp>,
+    /// Not before this instant (`Retry-After`).
+    pub hold: Option<Timestamp>,
+    /// Its block is confirmed.
+    pub blocked: bool,
+}

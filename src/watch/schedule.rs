@@ -15,6 +15,7 @@ use jiff::Timestamp;
 
 use crate::model::digest::Digest;
 use crate::model::inventory::Cadence;
+use crate::model::memory::Past;
 use crate::model::target::TargetId;
 
 /// Never-scanned targets start within this time.
@@ -23,19 +24,6 @@ const FIRST_WITHIN: Duration = Duration::from_secs(10);
 const BLOCKED_EVERY: Duration = Duration::from_hours(1);
 /// Where a plan has no instant left (configuration refuses such plans).
 const NEVER: Duration = Duration::from_hours(24);
-
-/// What decides, besides the plan, when a target is due.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Past {
-    /// When it was last scanned.
-    pub last: Option<Timestamp>,
-    /// Earliest instant at which a further scan confirms or reverts something.
-    pub recheck: Option<Timestamp>,
-    /// Not before this instant (`Retry-After`).
-    pub hold: Option<Timestamp>,
-    /// Its block is confirmed.
-    pub blocked: bool,
-}
 
 /// When a target is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

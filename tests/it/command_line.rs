@@ -156,7 +156,8 @@ async fn questions_are_answered_with_the_daemon_and_without() {
     let scan = home.driftd(&["targets", "scan", "peer"]).await;
     assert_eq!(scan.status.code(), Some(2));
     assert!(err(&scan).contains("daemon"), "{}", err(&scan));
-    let accept = ["baseline", "accept", &format!("peer@{}", &digest[7..15]), "--reason", "read and trusted"];
+    let prefix: String = digest.chars().skip("sha256:".len()).take(8).collect();
+    let accept = ["baseline", "accept", &format!("peer@{prefix}"), "--reason", "read and trusted"];
     let accept = home.driftd(&accept).await;
     assert!(accept.status.success(), "{}", err(&accept));
     let baseline = home.driftd(&["baseline", "show", "peer", "--output", "json"]).await;

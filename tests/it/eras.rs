@@ -20,7 +20,7 @@ async fn twenty_scans_and_a_restart_of_servers_of_all_dates_yield_no_drift() {
     for pinned in FLEET {
         let peer = PinnedPeer::start(pinned).await;
         let id = pinned.name.replace('.', "-");
-        inventory.push_str(&format!("  - {{ id: {id}, kind: mcp, url: {:?}, every: 24h }}\n", peer.url()));
+        inventory += &format!("  - {{ id: {id}, kind: mcp, url: {:?}, every: 24h }}\n", peer.url());
         peers.push((id, pinned, peer));
     }
     let driftd =

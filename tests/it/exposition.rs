@@ -16,7 +16,7 @@ use crate::support::webhook::Hook;
 async fn promtool_has_nothing_to_say_of_the_exposition() {
     let peer = ScriptedPeer::start(Script::default()).await;
     let hook = Hook::start().await;
-    let home = sight::home_with(&peer.url(), &hook, "every: 24h, labels: { team: payments, \"cost center\": x }");
+    let home = sight::home_with(&peer.url(), &hook, "every: 24h, labels: { team: payments, cost-center: x }");
     let daemon = Daemon::start(&home).await;
     daemon.take_baseline("peer").await;
     peer.change(|script| script.tools = Some(Vec::new()));

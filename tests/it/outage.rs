@@ -29,6 +29,7 @@ async fn messages_owed_while_mail_and_webhook_are_down_arrive_under_their_first_
     peer.change(|script| script.tools = Some(old));
     daemon.advance(Duration::from_mins(5));
     daemon.scan_twice("everything", Duration::from_mins(5)).await;
+    tried(&daemon, 4, 0).await;
     let owed = daemon.messages().await;
     assert_eq!(owed.len(), 4, "opened and resolved, for two receivers: {owed:#?}");
     assert!(owed.iter().all(|message| message.sent_at.is_none()));

