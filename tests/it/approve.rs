@@ -1,13 +1,15 @@
 //! How a target gets what it is held to: by itself, or by a person who names what was read.
 
-use std::process::Output;
+use std::process::{Output, Stdio};
 use std::time::Duration;
 
 use driftd::operations::document;
 
 use crate::sight;
+use crate::support::PATIENCE;
 use crate::support::daemon::{Daemon, Home};
 use crate::support::peer::{Script, ScriptedPeer, tool};
+use crate::support::peers::installed;
 use crate::support::webhook::Hook;
 
 fn err(output: &Output) -> String {
@@ -79,6 +81,45 @@ async fn in_approve_nothing_is_held_until_a_person_accepts_what_was_read() {
     assert_eq!(incidents[0].units[0].rule, "tool.added/plain", "{incidents:#?}");
     let told = hook.wait_for(1).await;
     assert_eq!(told[0].kind(), "drift.opened");
+    daemon.stop().await;
+}
+
+/// Runs the real program with a terminal as its standard input, on which somebody types `answer`.
+async fn on_a_terminal(home: &Home, arguments: &[&str], answer: &str) -> Output {
+    use tokio::io::AsyncWriteExt as _;
+    let spawn = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))";
+    let mut running = tokio::process::Command::new(installed("python").join("aiosmtpd-1.4.6/bin/python"))
+        .args(["-c", spawn, env!("CARGO_BIN_EXE_driftd"), "--config"])
+        .arg(home.path().join("driftd.yaml"))
+        .args(arguments)
+        .env("STATE_DIRECTORY", home.path())
+        .env("RUNTIME_DIRECTORY", home.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    running.stdin.as_mut().unwrap().write_all(answer.as_bytes()).await.unwrap();
+    tokio::time::timeout(PATIENCE, running.wait_with_output()).await.expect("the program ends").unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn on_a_terminal_the_snapshot_is_shown_and_only_yes_accepts_it() {
+    let (_peer, _hook, home, daemon) = watched("every: 24h, baseline: approve").await;
+    daemon.scan_twice("peer", Duration::from_mins(5)).await;
+    let digest = daemon.baseline("peer").await.newest.unwrap().to_string();
+    let arguments = ["baseline", "accept", "peer", "--reason", "read here"];
+    let no = on_a_terminal(&home, &arguments, "n\n").await;
+    let said = String::from_utf8_lossy(&no.stdout).into_owned();
+    assert_eq!(no.status.code(), Some(2), "{said}");
+    assert!(said.contains(&digest) && said.contains("mcp.tools") && said.contains("nothing was accepted"), "{said}");
+    assert!(daemon.baseline("peer").await.facets.is_empty());
+    let yes = on_a_terminal(&home, &arguments, "y\n").await;
+    assert!(yes.status.success(), "{}", String::from_utf8_lossy(&yes.stdout));
+    let baseline = daemon.baseline("peer").await;
+    assert!(baseline.facets.iter().all(|facet| facet.reviewed), "{baseline:#?}");
+    assert_eq!(baseline.facets.len(), 7);
     daemon.stop().await;
 }
 

@@ -3,9 +3,11 @@
 use std::process::Output;
 use std::time::Duration;
 
+use serde_json::json;
+
 use crate::sight;
 use crate::support::daemon::{Daemon, Home};
-use crate::support::peer::{Quirk, Script, ScriptedPeer, tool};
+use crate::support::peer::{Quirk, Script, ScriptedPeer};
 use crate::support::webhook::Hook;
 
 fn out(output: &Output) -> String {
@@ -115,7 +117,8 @@ async fn an_approval_ends_at_its_time_and_what_it_allowed_is_told_again() {
 async fn units_are_left_out_by_number_and_one_place_is_named_by_fingerprint() {
     let (peer, hook, home, daemon) = watched().await;
     peer.change(|script| {
-        script.tools = Some(vec![script.tools.as_ref().unwrap()[0].clone(), tool("zz_wipe", "Empties the books.")]);
+        let wipe = json!({"name": "zz_wipe", "description": "Empties the books.", "inputSchema": {"type": "object"}});
+        script.tools = Some(vec![script.tools.as_ref().unwrap()[0].clone(), wipe]);
     });
     daemon.scan_twice("peer", Duration::from_mins(5)).await;
     let incident = daemon.incidents().await.remove(0);

@@ -80,7 +80,7 @@ async fn what_happens_within_the_groups_wait_is_one_message_and_what_ends_in_it_
     drift(&peer, &daemon).await;
     // A second revision of the one, before its time has come.
     peer.change(|script| script.tools = Some(Vec::new()));
-    daemon.scan_twice("paid", Duration::from_secs(30)).await;
+    daemon.scan_twice("paid", Duration::from_mins(5)).await;
     let paid = daemon.incidents().await.into_iter().find(|incident| incident.target == "paid").unwrap();
     assert!(paid.reference.ends_with(".2"), "{paid:#?}");
     // The other goes back.
@@ -124,7 +124,8 @@ async fn the_console_receiver_prints_what_a_mail_would_say_and_keeps_hostile_tex
     };
     let first = scan().await;
     assert_eq!(first.status.code(), Some(0), "{}", String::from_utf8_lossy(&first.stderr));
-    let hostile = crate::support::peer::tool("wipe\u{1b}[2J\u{202e}", "Gone.");
+    let hostile =
+        serde_json::json!({"name": "wipe\u{1b}[2J\u{202e}", "description": "Done.", "inputSchema": {"type": "object"}});
     peer.change(|script| script.tools = Some(vec![hostile]));
     scan().await;
     let mut said = String::new();

@@ -208,9 +208,12 @@ impl Daemon {
     pub(crate) async fn delivered(&self) -> Vec<document::Message> {
         let looking = async {
             loop {
-                let messages = self.messages().await;
-                if self.metric("driftd_outbox_pending").await == 0.0 && messages.iter().all(|m| m.state != "pending") {
-                    return messages;
+                // In this order: what stops waiting in between is in the list by then.
+                if self.metric("driftd_outbox_pending").await == 0.0 {
+                    let messages = self.messages().await;
+                    if messages.iter().all(|message| message.state != "pending") {
+                        return messages;
+                    }
                 }
                 tokio::time::sleep(super::GLANCE).await;
             }
