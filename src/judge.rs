@@ -1,5 +1,6 @@
 //! The pure core: canonicalize, check, diff, classify, fold, life, notices. No clock, randomness or I/O.
 
+mod afresh;
 pub mod alert;
 pub mod canon;
 pub mod decide;
@@ -31,6 +32,8 @@ use crate::model::memory::Memory;
 use crate::model::observation::SightFact;
 use crate::model::snapshot::Snapshot;
 use crate::model::target::TargetId;
+
+pub use afresh::afresh;
 
 use rules::draft::{Draft, Scene};
 use rules::notes::{self, Versions};

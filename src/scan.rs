@@ -67,6 +67,8 @@ struct Remembered {
     recheck: Option<Timestamp>,
     /// Digest of the last scan, when it was complete and nothing about the target is on its way.
     quiet: Option<Digest>,
+    /// When that ends by itself: an approval that it was held to runs out.
+    quiet_until: Option<Timestamp>,
     /// A block is confirmed: one request an hour.
     blocked: bool,
     pending: u32,
@@ -174,6 +176,7 @@ impl Scanner {
             pending: count_in(&memory.drifts, DriftState::Pending),
             open: count_in(&memory.drifts, DriftState::Open),
             quiet: None,
+            quiet_until: None,
             scans: memory.scans,
             facets: memory.facets,
             sight,
@@ -254,11 +257,12 @@ impl Scanner {
         let slim = Memory { facets: before.facets.clone(), scans: before.scans.clone(), ..Memory::default() };
         let snapshot = judge::snapshot::snapshot(observation, &summary, &slim);
         let now = self.clock.now();
-        if before.quiet == Some(snapshot.digest) && snapshot.outcome == Outcome::Ok {
+        let over = before.quiet_until.is_some_and(|until| until <= now);
+        if before.quiet == Some(snapshot.digest) && snapshot.outcome == Outcome::Ok && !over {
             return self.settle_quiet(&target.id, &snapshot, now).await;
         }
         let mut writer = self.store.writer().await;
-        let memory = writer.memory(&target.id).await?;
+        let memory = judge::afresh(writer.memory(&target.id).await?, &observation.asked);
         let snapshot = judge::snapshot::snapshot(observation, &summary, &memory);
         let effective = memory
             .baseline
@@ -317,6 +321,7 @@ impl Scanner {
             facets: settlement.facets.clone(),
             recheck: settlement.recheck,
             quiet: quiet.then_some(snapshot.digest),
+            quiet_until: memory.approvals.iter().filter_map(|approval| approval.until).min(),
             blocked: is_blocked(&drifts),
             pending: count_in(&drifts, DriftState::Pending),
             open: count_in(&drifts, DriftState::Open),

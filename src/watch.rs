@@ -73,6 +73,7 @@ struct Due(Arc<Mutex<HashMap<TargetId, Timestamp>>>);
 #[derive(Debug)]
 enum Command {
     ScanNow(TargetId, Asker),
+    Replan(TargetId),
 }
 
 impl Handle {
@@ -81,6 +82,12 @@ impl Handle {
         let (asker, answer) = oneshot::channel();
         self.commands.send(Command::ScanNow(id, asker)).await.ok()?;
         answer.await.ok()
+    }
+
+    /// Plans `id` anew: a decision or a tick has changed what its next scan can tell.
+    pub async fn replan(&self, id: TargetId) {
+        // A loop that has stopped scans nothing more.
+        let _ = self.commands.send(Command::Replan(id)).await;
     }
 
     /// When `id` is scanned next; none while it is paused.
@@ -203,6 +210,13 @@ impl Watch {
                 }
                 self.queue.set(id.clone(), self.clock.now());
                 self.asked.entry(id).or_default().push(asker);
+                self.dispatch();
+            }
+            // One that runs is planned when it ends.
+            Command::Replan(id) if self.running.contains_key(&id) => {}
+            Command::Replan(id) => {
+                let past = self.scanner.past(&id);
+                self.plan(&id, &past, self.clock.now());
                 self.dispatch();
             }
         }

@@ -134,11 +134,11 @@ fn drifts(incidents: &[document::Incident]) -> String {
             let n = if unit.n == 0 { " -".to_owned() } else { format!("{:>2}", unit.n) };
             let _ = writeln!(
                 page,
-                "  {n}. {} {} [{}] {}",
+                "  {n}. {} {} [{}]{}",
                 unit.severity,
                 text::inert(&unit.title, 200),
                 unit.rule,
-                if unit.mark == "open" { "" } else { &unit.mark }
+                if unit.mark == "open" { String::new() } else { format!(" {}", unit.mark) }
             );
         }
     }

@@ -10,6 +10,7 @@ use super::{DecisionArgs, Output, answer, page};
 use crate::clock::Clock;
 use crate::config::{self, Config};
 use crate::control::{self, AskError};
+use crate::model::observation::Outcome;
 use crate::operations::{Answer, Decision, Office, Refused, Request};
 use crate::secret::Environment;
 use crate::store::{Store, StoreError};
@@ -25,9 +26,27 @@ pub(super) async fn ask(config: Option<&Path>, output: Output, request: Request)
                 Output::Human => page::write(&answer::human(&answer))?,
                 Output::Json => page::json(&answer::document(&answer))?,
             }
-            Ok(Exit::Fine)
+            Ok(exit(&answer))
         }
         Err(refused) => anyhow::bail!("{refused}"),
+    }
+}
+
+/// A scan that saw less than everything gave no verdict, whoever made it.
+fn exit(answer: &Answer) -> Exit {
+    match answer {
+        Answer::Scanned(scanned) if scanned.outcome != Outcome::Ok.as_str() => Exit::NoVerdict,
+        Answer::Scanned(_)
+        | Answer::Targets(_)
+        | Answer::Target(_)
+        | Answer::Drifts(_)
+        | Answer::Drift(_)
+        | Answer::Decided(_)
+        | Answer::Baseline(_)
+        | Answer::Alerts(_)
+        | Answer::Alert(_)
+        | Answer::Retried(_)
+        | Answer::History(_) => Exit::Fine,
     }
 }
 

@@ -189,6 +189,12 @@ pub fn decided(known: &[DriftRow], to: &dyn Fn(&DriftRow) -> Option<DriftState>,
     step
 }
 
+/// The step of facets that start afresh: what stands there ends with the credential that was shown it.
+#[must_use]
+pub fn left(known: &[DriftRow], facets: &BTreeSet<FacetName>, at: &Moment<'_>) -> LifeStep {
+    decided(known, &|row| facets.contains(&row.drift.facet).then_some(DriftState::Retired), at)
+}
+
 /// When [`life_tick`] does something next, if no scan comes before.
 #[must_use]
 pub fn next_tick(known: &[DriftRow], facets: &BTreeMap<FacetName, FacetMemory>) -> Option<Timestamp> {
@@ -239,6 +245,13 @@ impl LifeStep {
             self.changed.insert(row.id);
         }
         self.rows.push(row);
+    }
+
+    /// Takes in a step that came before this one: what ended in it, and what it said.
+    pub fn after(&mut self, before: Self) {
+        self.rows.extend(before.rows.into_iter().filter(|row| row.state.is_ended()));
+        self.changed.extend(before.changed);
+        self.transitions.splice(0..0, before.transitions);
     }
 
     /// Takes a row that the step made; it may be confirmed at once.

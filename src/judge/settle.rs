@@ -119,7 +119,10 @@ pub fn settle_scan(scene: &Scene<'_>, snapshot: &Snapshot, judgment: &Judgment, 
     if scene.memory.scans.outcome != Some(snapshot.outcome) {
         settlement.history.push(said(scene, &format!("scan.{}", snapshot.outcome), String::new()));
     }
-    let step = life::life_step(&scene.memory.drifts, judgment, &settlement.facets, &scene.moment(settlement.scans.seq));
+    let moment = scene.moment(settlement.scans.seq);
+    let gone = life::left(&scene.memory.drifts, &scene.memory.left, &moment);
+    let mut step = life::life_step(&gone.rows, judgment, &settlement.facets, &moment);
+    step.after(gone);
     join_baseline(&mut settlement, scene, snapshot, &step);
     let mut settlement = conclude(scene, settlement, step, Some(snapshot), None);
     settlement.recheck = match (settlement.recheck, arrival.not_before) {

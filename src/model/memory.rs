@@ -37,6 +37,8 @@ pub struct Memory {
     pub incident_ids: Arc<BTreeSet<IncidentId>>,
     /// What receivers were told of the incidents above.
     pub told: Vec<Told>,
+    /// Facets whose credential is another now: what stands there ends, and they join anew. Never stored.
+    pub left: BTreeSet<FacetName>,
 }
 
 /// The newest entry of the ledger; number 0 and 64 zeros while there is none.

@@ -74,6 +74,11 @@ impl Office {
         who: &str,
     ) -> Result<Answer, Refused> {
         let target = self.known_target(id).await?;
+        if digest.strip_prefix("sha256:").unwrap_or(digest).len() < 8 {
+            return Err(Refused::Usage(format!(
+                "@{digest} is too short to name a snapshot: give eight hexadecimal digits of its digest, or more"
+            )));
+        }
         let mut writer = self.store.writer().await;
         let memory = writer.memory(&target).await?;
         let snapshot =
@@ -208,6 +213,9 @@ impl Office {
         if let Some(daemon) = &self.daemon {
             daemon.scanner.tell(settlement);
             daemon.scanner.remember(&settlement.target).await?;
+            if self.targets.contains_key(&settlement.target) {
+                daemon.watch.replan(settlement.target.clone()).await;
+            }
         }
         Ok(())
     }

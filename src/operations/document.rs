@@ -60,7 +60,7 @@ pub struct TargetInFull {
 pub struct Facet {
     /// Its name.
     pub facet: String,
-    /// `seen`, `absent` or `unseen`.
+    /// `seen`, `absent`, `unseen`, or `unwatched` where nobody asks for it (`coverage` says why).
     pub state: String,
     /// Why it is unseen, or what kind of absent.
     pub reason: Option<String>,

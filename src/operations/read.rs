@@ -16,6 +16,7 @@ use crate::model::incident::{Incident as Row, IncidentKind};
 use crate::model::memory::Memory;
 use crate::model::notice;
 use crate::model::rule::Severity;
+use crate::model::snapshot::Coverage;
 use crate::model::target::TargetId;
 use crate::store::{DriftFilter, Found, MessageFilter, StoredSnapshot, TargetRow, TargetState};
 
@@ -233,7 +234,25 @@ fn facets(snapshot: &StoredSnapshot, memory: &Memory) -> Vec<Facet> {
             baseline: baseline.to_owned(),
         }
     };
-    snapshot.facets.iter().map(document).collect()
+    let mut facets: BTreeMap<FacetName, Facet> =
+        snapshot.facets.iter().map(|(name, state)| (*name, document((name, state)))).collect();
+    for (name, coverage) in snapshot.coverage.iter().filter(|(name, _)| !snapshot.facets.contains_key(name)) {
+        facets.insert(*name, unwatched(*name, coverage, memory));
+    }
+    facets.into_values().collect()
+}
+
+/// A facet that was not asked for: behind a 401 without a credential, or switched off.
+fn unwatched(name: FacetName, coverage: &Coverage, memory: &Memory) -> Facet {
+    Facet {
+        facet: name.to_string(),
+        state: "unwatched".to_owned(),
+        reason: None,
+        digest: None,
+        coverage: Some(coverage.clone()),
+        last_seen: memory.facets.get(&name).and_then(|facet| facet.last_seen),
+        baseline: if memory.baseline.contains_key(&name) { "accepted" } else { "none" }.to_owned(),
+    }
 }
 
 fn incident_document(incident: &Row) -> Incident {

@@ -18,6 +18,9 @@ use crate::model::observation::{
 };
 use crate::net::Visit;
 
+/// Why nothing behind a challenge is watched.
+const NO_CREDENTIAL: &str = "no credential: the anonymous request is answered by a challenge";
+
 /// The lists, in the order they are asked for.
 const LISTS: [Facet; 4] = [Facet::McpTools, Facet::McpPrompts, Facet::McpResources, Facet::McpResourceTemplates];
 
@@ -220,7 +223,7 @@ impl FaceReport {
         let mut report = Self::new(face, End::Guarded);
         report.seen_page(Facet::AuthChallenge, challenge, Vec::new());
         for facet in mcp_facets() {
-            report.unwatch(facet, "guarded: the anonymous request is answered by a challenge");
+            report.unwatch(facet, NO_CREDENTIAL);
         }
         report.detection.state = DetectionState::Indicated;
         report.detection.evidence.push("the anonymous request is answered by a challenge".to_owned());
@@ -315,7 +318,7 @@ impl FaceReport {
             }
             ListEnd::Guarded(challenge) => {
                 self.seen_page(Facet::AuthChallenge, challenge, Vec::new());
-                self.unwatch(facet, "guarded: the anonymous request is answered by a challenge");
+                self.unwatch(facet, NO_CREDENTIAL);
             }
             ListEnd::Unseen(trouble) => self.unseen(facet, trouble),
         }

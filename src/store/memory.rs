@@ -71,6 +71,7 @@ pub(super) async fn load(
         ledger,
         incident_ids,
         told,
+        left: BTreeSet::new(),
     })
 }
 

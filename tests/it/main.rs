@@ -4,19 +4,33 @@
 //! and never for time to pass, and is bounded.
 
 #[cfg(test)]
+mod approve;
+#[cfg(test)]
 mod command_line;
 #[cfg(test)]
 mod crash;
 #[cfg(test)]
+mod decisions;
+#[cfg(test)]
 mod eras;
 #[cfg(test)]
 mod exposition;
+#[cfg(test)]
+mod faces;
+#[cfg(test)]
+mod facets;
 #[cfg(test)]
 mod layers;
 #[cfg(test)]
 mod outage;
 #[cfg(test)]
 mod pinned_peers;
+#[cfg(test)]
+mod relay;
+#[cfg(test)]
+mod routes;
+#[cfg(test)]
+mod schedule;
 #[cfg(test)]
 mod sight;
 #[cfg(test)]

@@ -162,6 +162,27 @@ impl Daemon {
         }
     }
 
+    /// Waits until what is known of `id` is as `wanted` says.
+    pub(crate) async fn until_target(
+        &self,
+        id: &str,
+        wanted: impl Fn(&document::TargetInFull) -> bool,
+    ) -> document::TargetInFull {
+        let looking = async {
+            loop {
+                let target = self.target(id).await;
+                if wanted(&target) {
+                    return target;
+                }
+                tokio::time::sleep(super::GLANCE).await;
+            }
+        };
+        match tokio::time::timeout(super::PATIENCE, looking).await {
+            Ok(target) => target,
+            Err(_) => panic!("{id} stays otherwise: {:#?}", self.target(id).await),
+        }
+    }
+
     /// What stands.
     pub(crate) async fn drifts(&self) -> Vec<document::Incident> {
         match self.ask(Request::Drifts {}).await {
@@ -187,9 +208,12 @@ impl Daemon {
     pub(crate) async fn delivered(&self) -> Vec<document::Message> {
         let looking = async {
             loop {
-                let messages = self.messages().await;
-                if self.metric("driftd_outbox_pending").await == 0.0 && messages.iter().all(|m| m.state != "pending") {
-                    return messages;
+                // In this order: what stops waiting in between is in the list by then.
+                if self.metric("driftd_outbox_pending").await == 0.0 {
+                    let messages = self.messages().await;
+                    if messages.iter().all(|message| message.state != "pending") {
+                        return messages;
+                    }
                 }
                 tokio::time::sleep(super::GLANCE).await;
             }

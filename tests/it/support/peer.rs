@@ -6,9 +6,10 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use http::header::{CONTENT_TYPE, RETRY_AFTER};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 
 use super::server::Server;
 
@@ -27,8 +28,16 @@ pub(crate) struct Script {
     pub(crate) tools: Option<Vec<Value>>,
     /// `prompts/list`, likewise.
     pub(crate) prompts: Option<Vec<Value>>,
-    /// `resources/list`, likewise; then `resources/templates/list` is empty.
+    /// `resources/list`, likewise.
     pub(crate) resources: Option<Vec<Value>>,
+    /// `resources/templates/list`, where resources are declared.
+    pub(crate) templates: Vec<Value>,
+    /// The token without which every request is answered 401.
+    pub(crate) guard: Option<&'static str>,
+    /// `tools/list` for who presents a token, where it is another than the stranger's.
+    pub(crate) ours: Option<Vec<Value>>,
+    /// Members added to the handshake's result.
+    pub(crate) said: Value,
     /// Items a page; none: all on one.
     pub(crate) page: Option<usize>,
     /// Whether answers come as event streams.
@@ -50,6 +59,10 @@ impl Default for Script {
             ]),
             prompts: None,
             resources: None,
+            templates: Vec::new(),
+            guard: None,
+            ours: None,
+            said: json!({}),
             page: None,
             sse: false,
             quirk: Quirk::None,
@@ -81,6 +94,8 @@ pub(crate) enum Quirk {
     HalfAStream,
     /// The list's last page names its own cursor.
     CursorLoop,
+    /// The list comes in two pages, and the second one's cursor is the empty string.
+    EmptyCursor,
     /// Every second read of the list shows these tools instead.
     EverySecondRead(Vec<Value>),
     /// Each read of the list has another order.
@@ -105,6 +120,8 @@ pub(crate) struct ScriptedPeer {
 #[derive(Debug)]
 struct Shared {
     state: Mutex<Stage>,
+    /// While the gate is shut, requests wait for a permit each.
+    gate: Semaphore,
 }
 
 #[derive(Debug)]
@@ -115,13 +132,28 @@ struct Stage {
     /// Reads of `tools/list` that began.
     reads: usize,
     sessions: usize,
+    /// Headers of each request, in order.
+    heard: Vec<HeaderMap>,
+    gated: bool,
+    /// Requests that wait at the gate, and the most that ever did.
+    waiting: usize,
+    most: usize,
 }
 
 impl ScriptedPeer {
     /// A peer that is up.
     pub(crate) async fn start(script: Script) -> Self {
-        let stage = Stage { script, asked: Vec::new(), reads: 0, sessions: 0 };
-        let shared = Arc::new(Shared { state: Mutex::new(stage) });
+        let stage = Stage {
+            script,
+            asked: Vec::new(),
+            reads: 0,
+            sessions: 0,
+            heard: Vec::new(),
+            gated: false,
+            waiting: 0,
+            most: 0,
+        };
+        let shared = Arc::new(Shared { state: Mutex::new(stage), gate: Semaphore::new(0) });
         let router = Router::new().route("/mcp", axum::routing::any(answer)).with_state(Arc::clone(&shared));
         Self { server: Server::start(router).await, shared }
     }
@@ -146,6 +178,39 @@ impl ScriptedPeer {
         self.shared.lock().asked.clone()
     }
 
+    /// The values of a header in each request that had it, in order.
+    pub(crate) fn heard(&self, header: &str) -> Vec<String> {
+        let stage = self.shared.lock();
+        let values = stage.heard.iter().filter_map(|headers| headers.get(header));
+        values.map(|value| value.to_str().unwrap().to_owned()).collect()
+    }
+
+    /// Requests wait from here on, each until [`ScriptedPeer::let_in`] lets it in.
+    pub(crate) fn shut_gate(&self) {
+        self.shared.lock().gated = true;
+    }
+
+    /// Lets `count` waiting requests in.
+    pub(crate) fn let_in(&self, count: usize) {
+        self.shared.gate.add_permits(count);
+    }
+
+    /// Lets everybody in, from here on.
+    pub(crate) fn open_gate(&self) {
+        self.shared.lock().gated = false;
+        self.let_in(1_000);
+    }
+
+    /// How many requests wait at the gate.
+    pub(crate) fn waiting(&self) -> usize {
+        self.shared.lock().waiting
+    }
+
+    /// The most requests that ever waited at once.
+    pub(crate) fn most_waiting(&self) -> usize {
+        self.shared.lock().most
+    }
+
     /// Connections are refused from here on.
     pub(crate) async fn down(&mut self) {
         self.server.down().await;
@@ -166,6 +231,19 @@ impl Shared {
 async fn answer(State(shared): State<Arc<Shared>>, method: http::Method, headers: HeaderMap, body: Bytes) -> Response {
     let message: Value = serde_json::from_slice(&body).unwrap_or_default();
     let asked = message["method"].as_str().unwrap_or(method.as_str()).to_owned();
+    let gated = {
+        let mut stage = shared.lock();
+        stage.heard.push(headers.clone());
+        if stage.gated {
+            stage.waiting += 1;
+            stage.most = stage.most.max(stage.waiting);
+        }
+        stage.gated
+    };
+    if gated {
+        shared.gate.acquire().await.unwrap().forget();
+        shared.lock().waiting -= 1;
+    }
     let answer = {
         let mut stage = shared.lock();
         stage.asked.push(asked.clone());
@@ -204,8 +282,14 @@ impl Stage {
             | Quirk::ListWithoutArray
             | Quirk::HalfAStream
             | Quirk::CursorLoop
+            | Quirk::EmptyCursor
             | Quirk::EverySecondRead(_)
             | Quirk::Shuffle => {}
+        }
+        let token = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
+        if self.script.guard.is_some_and(|guard| token != Some(guard)) {
+            let challenge = [(WWW_AUTHENTICATE, "Bearer realm=\"ledger\"")];
+            return Some((StatusCode::UNAUTHORIZED, challenge).into_response());
         }
         if *http != http::Method::POST {
             return Some(StatusCode::METHOD_NOT_ALLOWED.into_response());
@@ -216,11 +300,11 @@ impl Stage {
             "server/discover" => Some(self.discover(id)),
             "initialize" => Some(self.initialize(id)),
             _ if !known => Some(self.error(id, StatusCode::BAD_REQUEST, -32000, "no session")),
-            "tools/list" => self.tools(id, message),
+            "tools/list" => self.tools(id, message, token.is_some()),
             "prompts/list" => Some(self.list(id, message, "prompts", self.script.prompts.clone())),
             "resources/list" => Some(self.list(id, message, "resources", self.script.resources.clone())),
             "resources/templates/list" => {
-                let templates = self.script.resources.as_ref().map(|_| Vec::new());
+                let templates = self.script.resources.as_ref().map(|_| self.script.templates.clone());
                 Some(self.list(id, message, "resourceTemplates", templates))
             }
             _ => Some(self.not_found(id)),
@@ -256,11 +340,12 @@ impl Stage {
         response
     }
 
-    fn tools(&mut self, id: &Value, message: &Value) -> Option<Response> {
+    fn tools(&mut self, id: &Value, message: &Value, with_token: bool) -> Option<Response> {
         if message["params"]["cursor"].is_null() {
             self.reads += 1;
         }
-        let mut tools = self.script.tools.clone();
+        let ours = self.script.ours.as_ref().filter(|_| with_token);
+        let mut tools = ours.or(self.script.tools.as_ref()).cloned();
         match &self.script.quirk {
             Quirk::ListStalls => return None,
             Quirk::ListStatus(status) => {
@@ -274,6 +359,15 @@ impl Stage {
                 return Some(([(CONTENT_TYPE, "text/event-stream")], half).into_response());
             }
             Quirk::CursorLoop => return Some(self.result(id, json!({"tools": tools, "nextCursor": "again"}))),
+            Quirk::EmptyCursor => {
+                let half = tools.as_ref().map_or(0, Vec::len) / 2;
+                let (first, second) = tools.as_deref().unwrap_or_default().split_at(half);
+                let page = match message["params"]["cursor"].as_str() {
+                    None => json!({"tools": first, "nextCursor": ""}),
+                    Some(_) => json!({"tools": second}),
+                };
+                return Some(self.result(id, page));
+            }
             Quirk::EverySecondRead(others) => {
                 if self.reads.is_multiple_of(2) {
                     tools = Some(others.clone());
@@ -321,6 +415,9 @@ impl Stage {
     fn instruct(&self, result: &mut Value) {
         if let Some(instructions) = &self.script.instructions {
             result["instructions"] = instructions.as_str().into();
+        }
+        for (name, value) in self.script.said.as_object().unwrap() {
+            result[name] = value.clone();
         }
     }
 

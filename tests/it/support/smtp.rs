@@ -21,6 +21,7 @@ pub(crate) const PASSWORD: &str = "correct horse battery";
 #[derive(Debug)]
 pub(crate) struct Smtp {
     port: u16,
+    tls: &'static str,
     files: TempDir,
     process: Option<Process>,
 }
@@ -28,13 +29,18 @@ pub(crate) struct Smtp {
 impl Smtp {
     /// A server that is up, with a certificate of its own for `localhost` and `127.0.0.1`.
     pub(crate) async fn start() -> Self {
+        Self::start_with("starttls").await
+    }
+
+    /// One whose `tls` is `starttls`, `implicit`, or `none`; the last wants no login either.
+    pub(crate) async fn start_with(tls: &'static str) -> Self {
         let files = tempfile::tempdir().unwrap();
         let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
         let CertifiedKey { cert, signing_key } = rcgen::generate_simple_self_signed(names).unwrap();
         fs::write(files.path().join("certificate.pem"), cert.pem()).unwrap();
         fs::write(files.path().join("key.pem"), signing_key.serialize_pem()).unwrap();
         fs::create_dir(files.path().join("mail")).unwrap();
-        let mut smtp = Self { port: free_port(), files, process: None };
+        let mut smtp = Self { port: free_port(), tls, files, process: None };
         smtp.up().await;
         smtp
     }
@@ -66,6 +72,7 @@ impl Smtp {
                 at("mail"),
                 USER.into(),
                 PASSWORD.into(),
+                self.tls.into(),
             ],
         );
         let mut process = Process::start("aiosmtpd", &program);

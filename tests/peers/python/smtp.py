@@ -1,6 +1,7 @@
-"""A mail server on the PyPI package `aiosmtpd`: STARTTLS and AUTH are required, each mail becomes a file.
+"""A mail server on the PyPI package `aiosmtpd`; each mail becomes a file.
 
-Usage: smtp.py PORT CERTIFICATE KEY DIRECTORY USER PASSWORD. Mail is written to DIRECTORY/NNNN.eml, whole or not at
+Usage: smtp.py PORT CERTIFICATE KEY DIRECTORY USER PASSWORD [TLS]. TLS is `starttls` (which, like AUTH, is then required;
+the default), `implicit` (from the first byte, AUTH required) or `none` (no TLS, no AUTH: a relay on this host). Mail is written to DIRECTORY/NNNN.eml, whole or not at
 all; the envelope stands before it as `X-Envelope-From` and `X-Envelope-To`. Numbers go on after those already there.
 """
 
@@ -32,6 +33,7 @@ class Files:
 
 async def main():
     port, certificate, key, directory, user, password = sys.argv[1:7]
+    tls = sys.argv[7] if len(sys.argv) > 7 else "starttls"
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificate, key)
     files = Files(directory)
@@ -40,18 +42,17 @@ async def main():
         valid = (data.login, data.password) == (user.encode(), password.encode())
         return AuthResult(success=valid, handled=valid)
 
-    def new_session():
-        return SMTP(
-            files,
-            hostname="mail.test",
-            tls_context=context,
-            require_starttls=True,
-            authenticator=authenticate,
-            auth_required=True,
-            auth_require_tls=True,
-        )
+    options = {
+        "starttls": {"tls_context": context, "require_starttls": True, "auth_required": True, "auth_require_tls": True},
+        "implicit": {"auth_required": True, "auth_require_tls": False},
+        "none": {"auth_require_tls": False},
+    }[tls]
 
-    server = await asyncio.get_running_loop().create_server(new_session, "127.0.0.1", int(port))
+    def new_session():
+        return SMTP(files, hostname="mail.test", authenticator=authenticate, **options)
+
+    outer = context if tls == "implicit" else None
+    server = await asyncio.get_running_loop().create_server(new_session, "127.0.0.1", int(port), ssl=outer)
     await server.serve_forever()
 
 

@@ -1,0 +1,101 @@
+//! Which facets start afresh: what our credential saw, once another credential looks (design, section 3).
+//!
+//! A new, removed or re-pointed `auth:` is a change of ours, and is never told as drift (law 10): the `@auth` facets
+//! that were asked with another credential are held to nothing, what stands there ends, and they join anew.
+
+use std::collections::BTreeSet;
+
+use crate::model::facet::{Face, FacetName};
+use crate::model::memory::{FacetMemory, Memory};
+use crate::model::observation::Asked;
+
+/// `memory` without what another credential than that of `asked` was shown.
+#[must_use]
+pub fn afresh(mut memory: Memory, asked: &Asked) -> Memory {
+    let left: BTreeSet<FacetName> = memory
+        .baseline
+        .values()
+        .filter(|held| held.facet.face == Face::Auth && held.asked.credential != asked.credential)
+        .map(|held| held.facet)
+        .collect();
+    if left.is_empty() {
+        return memory;
+    }
+    memory.baseline.retain(|name, _| !left.contains(name));
+    memory.person.retain(|name, _| !left.contains(name));
+    memory.approvals.retain(|approval| !left.contains(&approval.facet));
+    for name in &left {
+        if let Some(facet) = memory.facets.get_mut(name).filter(|facet| !has_begun(facet)) {
+            *facet = FacetMemory::default();
+        }
+    }
+    memory.left = left;
+    memory
+}
+
+/// Whether the facet is on its way into the baseline: then what is remembered of it is the new credential's.
+const fn has_begun(facet: &FacetMemory) -> bool {
+    facet.joining.is_some() || facet.awaiting_approval
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::model::baseline::BaselineFacet;
+    use crate::model::facet::Facet;
+    use crate::model::memory::Joining;
+
+    fn asked(credential: Option<&str>) -> Asked {
+        Asked { credential: credential.map(str::to_owned), ..Asked::default() }
+    }
+
+    fn memory() -> Memory {
+        let mut memory = Memory::default();
+        for facet in [FacetName::stranger(Facet::McpTools), FacetName::of(Facet::McpTools, Face::Auth)] {
+            let held = BaselineFacet {
+                facet,
+                values: Vec::new(),
+                digest: None,
+                at: Timestamp::UNIX_EPOCH,
+                by: "first_seen".to_owned(),
+                reason: None,
+                asked: asked(Some("env A")),
+                model: 1,
+                entry: 1,
+                reviewed: false,
+            };
+            memory.baseline.insert(facet, held);
+            let seen = FacetMemory { last_seen: Some(Timestamp::UNIX_EPOCH), ..FacetMemory::default() };
+            memory.facets.insert(facet, seen);
+        }
+        memory
+    }
+
+    #[test]
+    fn the_same_credential_keeps_everything() {
+        assert_eq!(afresh(memory(), &asked(Some("env A"))), memory());
+    }
+
+    #[test]
+    fn another_credential_or_none_leaves_the_strangers_face_alone() {
+        let ours = FacetName::of(Facet::McpTools, Face::Auth);
+        for credential in [Some("env B"), None] {
+            let after = afresh(memory(), &asked(credential));
+            assert_eq!(after.left, BTreeSet::from([ours]));
+            assert_eq!(after.baseline.keys().collect::<Vec<_>>(), [&FacetName::stranger(Facet::McpTools)]);
+            assert_eq!(after.facets.get(&ours), Some(&FacetMemory::default()));
+        }
+    }
+
+    #[test]
+    fn what_the_new_credential_was_shown_is_kept_until_it_has_joined() {
+        let ours = FacetName::of(Facet::McpTools, Face::Auth);
+        let mut before = memory();
+        let joining = Joining { digest: None, sightings: 1, since: Timestamp::UNIX_EPOCH };
+        before.facets.insert(ours, FacetMemory { joining: Some(joining), ..FacetMemory::default() });
+        let after = afresh(before.clone(), &asked(Some("env B")));
+        assert_eq!(after.facets.get(&ours), before.facets.get(&ours));
+    }
+}
