@@ -17,10 +17,10 @@ use crate::model::facet::FacetName;
 use crate::model::inventory::Target;
 use crate::model::memory::{Memory, Past};
 use crate::model::notice::Route;
-use crate::model::observation::{Observation, Outcome};
+use crate::model::observation::{Echo, Observation, Outcome};
 use crate::model::settlement::Settlement;
 use crate::model::snapshot::Snapshot;
-use crate::model::target::TargetId;
+use crate::model::target::{TargetId, TargetSummary};
 use crate::net::Door;
 use crate::secret::Environment;
 use crate::store::{Store, StoreError, Unchanged};
@@ -171,6 +171,7 @@ impl Scanner {
             known_class: before.scans.address_class,
             fresh: before.wants_fresh_read(self.clock.now()),
             probe_only: before.blocked,
+            known: before.quiet.as_ref().and_then(|quiet| quiet.echo.as_ref()),
         };
         let observation = ask::observe(&self.door, target, &self.environment, &manner, self.clock.now()).await;
         let settled = self.settle(target, &before, &observation).await;
@@ -195,16 +196,8 @@ impl Scanner {
         observation: &Observation,
     ) -> Result<Report, StoreError> {
         let summary = target.summary();
-        if let Some(quiet) = &before.quiet
-            && observation.outcome == Outcome::Ok
-        {
-            // While a target is quiet no order is ignored, which is all that memory says to a snapshot.
-            let snapshot = judge::snapshot::snapshot(observation, &summary, &Memory::default());
-            if snapshot.digest == quiet.snapshot
-                && let Some(report) = self.settle_quiet(&target.id, &snapshot).await?
-            {
-                return Ok(report);
-            }
+        if let Some(report) = self.settle_quiet(&summary, before, observation).await? {
+            return Ok(report);
         }
         let now = self.clock.now();
         let mut writer = self.store.writer().await;
@@ -233,7 +226,7 @@ impl Scanner {
             crash::point(crash::Point::AfterCommit);
         }
         // Still under the writer's lock: no decision comes between what is stored and what is kept.
-        let report = self.keep(&memory, &settlement, &snapshot, quiet);
+        let report = self.keep(&memory, &settlement, &snapshot, quiet.then(|| observation.echo.clone()));
         drop(writer);
         self.tell(&settlement);
         Ok(report)
@@ -260,31 +253,57 @@ impl Scanner {
         self.metrics.scan_last_completed.set(self.clock.now().as_duration().as_secs_f64());
     }
 
-    fn keep(&self, memory: &Memory, settlement: &Settlement, snapshot: &Snapshot, quiet: bool) -> Report {
+    fn keep(
+        &self,
+        memory: &Memory,
+        settlement: &Settlement,
+        snapshot: &Snapshot,
+        quiet: Option<Option<Echo>>,
+    ) -> Report {
         let mut cache = self.cache();
-        let quiet = quiet.then_some(Quiet { snapshot: snapshot.digest });
+        let quiet = quiet.map(|echo| Quiet { snapshot: snapshot.digest, echo });
         let remembered = Remembered::settled(memory, settlement, snapshot, quiet, cache.get(&settlement.target));
         let report = remembered.report(snapshot);
         cache.insert(settlement.target.clone(), remembered);
         report
     }
 
-    /// An unchanged scan: no query, no row; the store counts it in memory. `None` when a decision came in between.
-    async fn settle_quiet(&self, id: &TargetId, snapshot: &Snapshot) -> Result<Option<Report>, StoreError> {
+    /// An unchanged scan: no query, no row; the store counts it in memory. `None` when it is another one, or a
+    /// decision came in between.
+    async fn settle_quiet(
+        &self,
+        target: &TargetSummary,
+        before: &Remembered,
+        observation: &Observation,
+    ) -> Result<Option<Report>, StoreError> {
+        let Some(quiet) = before.quiet.as_ref().filter(|_| observation.outcome == Outcome::Ok) else { return Ok(None) };
+        // While a target is quiet no order is ignored, which is all that memory says to a snapshot.
+        let other =
+            (!quiet.is_echoed(observation)).then(|| judge::snapshot::snapshot(observation, target, &Memory::default()));
+        if other.as_ref().is_some_and(|snapshot| snapshot.digest != quiet.snapshot) {
+            return Ok(None);
+        }
         let mut writer = self.store.writer().await;
         let now = self.clock.now();
-        let fresh = remembered::read_fresh(snapshot);
-        let Some(seq) = self.cache().get(id).filter(|known| known.quiet.is_some()).map(|known| known.scans.seq + 1)
-        else {
-            return Ok(None);
+        let known = self.cache().get(&target.id).filter(|known| known.quiet.is_some()).map(|known| known.scans.seq);
+        let Some(last) = known else { return Ok(None) };
+        let unchanged = Unchanged {
+            seq: last + 1,
+            snapshot: quiet.snapshot,
+            began: observation.at,
+            ended: now,
+            fresh: remembered::read_fresh(observation),
+            scan: other.as_ref(),
         };
-        let unchanged =
-            Unchanged { seq, snapshot: snapshot.digest, began: snapshot.at, ended: now, fresh, scan: Some(snapshot) };
-        writer.extend(id, &unchanged).await?;
+        writer.extend(&target.id, &unchanged).await?;
         let mut cache = self.cache();
-        let remembered = cache.entry(id.clone()).or_default();
-        remembered.lengthen(now, fresh);
-        Ok(Some(remembered.report(snapshot)))
+        let remembered = cache.entry(target.id.clone()).or_default();
+        remembered.lengthen(now, unchanged.fresh);
+        // A fresh read brings other ids; the next one will not.
+        if other.is_some() && !unchanged.fresh {
+            remembered.quiet = Some(Quiet { snapshot: quiet.snapshot, echo: observation.echo.clone() });
+        }
+        Ok(Some(remembered.unchanged(quiet.snapshot)))
     }
 
     fn cache(&self) -> std::sync::MutexGuard<'_, HashMap<TargetId, Remembered>> {

@@ -66,7 +66,9 @@ async fn alone(config: Config) -> anyhow::Result<Office> {
     Ok(Office {
         store,
         clock: Clock::system(),
-        targets: config.targets.into_iter().map(|target| (target.id.clone(), target)).collect::<BTreeMap<_, _>>(),
+        targets: Arc::new(
+            config.targets.into_iter().map(|target| (target.id.clone(), Arc::new(target))).collect::<BTreeMap<_, _>>(),
+        ),
         routes: config.routes,
         receivers: config.receivers.into_iter().map(|receiver| receiver.name).collect(),
         confirm: config.confirm,

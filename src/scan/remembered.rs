@@ -11,7 +11,7 @@ use crate::model::digest::Digest;
 use crate::model::drift::DriftState;
 use crate::model::facet::{Face, Facet, FacetName, FacetState, UnseenKind, UnseenReason};
 use crate::model::memory::{Memory, Past, ScanMemory};
-use crate::model::observation::{DetectionState, Outcome};
+use crate::model::observation::{DetectionState, Echo, Observation, Outcome, RawFacet};
 use crate::model::pointer::Pointer;
 use crate::model::settlement::Settlement;
 use crate::model::snapshot::{Coverage, Snapshot};
@@ -35,10 +35,20 @@ pub(super) struct Remembered {
 }
 
 /// By what the next scan is known to change nothing.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Quiet {
     /// What the last one showed.
     pub(super) snapshot: Digest,
+    /// What the last one brought.
+    pub(super) echo: Option<Echo>,
+}
+
+impl Quiet {
+    /// Whether `observation` brought what the last one brought.
+    pub(super) fn is_echoed(&self, observation: &Observation) -> bool {
+        let digest = |echo: &Option<Echo>| echo.as_ref().map(|echo| echo.digest);
+        self.echo.is_some() && digest(&self.echo) == digest(&observation.echo)
+    }
 }
 
 /// What the last scans say of a target's sight, for gauges.
@@ -147,6 +157,12 @@ impl Remembered {
         self.pending > 0 || self.recheck.is_some() || self.scans.last_fresh.is_none_or(due)
     }
 
+    /// What a scan came to that showed what the last one showed.
+    pub(super) fn unchanged(&self, digest: Digest) -> Report {
+        let (outcome, unseen) = (Outcome::Ok, Vec::new());
+        Report { outcome, digest, past: self.past(), pending: self.pending, open: self.open, unseen }
+    }
+
     pub(super) fn report(&self, snapshot: &Snapshot) -> Report {
         let unseen = |(name, state): (&FacetName, &FacetState)| match state {
             FacetState::Unseen { reason } => Some(format!("{name}: {reason}")),
@@ -177,8 +193,12 @@ impl Remembered {
 }
 
 /// Whether a list was read a second time over a connection of its own.
-pub(super) fn read_fresh(snapshot: &Snapshot) -> bool {
-    snapshot.facets.values().any(|state| matches!(state, FacetState::Seen(seen) if seen.stability.fresh))
+pub(super) fn read_fresh(observation: &Observation) -> bool {
+    let fresh = |raw: &RawFacet| match raw {
+        RawFacet::Seen(reads) => reads.iter().any(|read| read.fresh),
+        RawFacet::Absent { .. } | RawFacet::Unseen(_) => false,
+    };
+    observation.facets.values().any(fresh)
 }
 
 impl Standings {
