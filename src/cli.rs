@@ -17,7 +17,7 @@ pub struct Cli {
     #[arg(long, global = true, value_enum, default_value_t = Output::Human)]
     pub output: Output,
     /// What is logged to standard error, as `info` or `driftd::probe=debug`
-    #[arg(long, global = true, env = "DRIFTD_LOG", default_value = "info", value_name = "FILTER")]
+    #[arg(long, global = true, env = "DRIFTD_LOG", default_value = DEFAULT_LOG, value_name = "FILTER")]
     pub log: String,
     /// Log lines as JSON
     #[arg(long, global = true)]
@@ -26,6 +26,9 @@ pub struct Cli {
     #[command(subcommand)]
     pub verb: Verb,
 }
+
+/// What is logged unless somebody says otherwise; the scheduler tells of every job it makes.
+pub const DEFAULT_LOG: &str = "info,tokio_cron_scheduler=warn";
 
 /// How answers are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

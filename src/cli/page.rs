@@ -1,6 +1,6 @@
 //! What is written to standard output, and nowhere else: tables for people, documents for programs.
 //!
-//! Whatever a peer may have written goes through [`text`](crate::model::text) first.
+//! Whatever a peer may have written goes through [`text`] first.
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};

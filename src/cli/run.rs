@@ -31,7 +31,7 @@ pub(super) async fn daemon(file: Option<&Path>, filter: &str, json: bool) -> any
 /// When a part does not start or a step takes too long.
 pub(super) async fn demo(args: &DemoArgs, filter: &str) -> anyhow::Result<Exit> {
     // The daemon's own lines would stand between the demo's.
-    let filter = if filter == "info" { "warn" } else { filter };
+    let filter = if filter == super::DEFAULT_LOG { "warn" } else { filter };
     logging::init(Format::Human, filter)?;
     let mut stop = Stop::signals()?;
     demo::run(&mut Terminal, args.stay, &mut stop).await?;

@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
-use std::time::Duration;
 
 use anyhow::Context as _;
 
@@ -12,10 +11,10 @@ use crate::clock::Clock;
 use crate::config::{self, Config};
 use crate::judge::document;
 use crate::model::facet::FacetState;
-use crate::model::inventory::{Cadence, Target};
+use crate::model::inventory::Target;
 use crate::model::observation::{Observation, Outcome};
 use crate::model::snapshot::{CheckVerdict, Snapshot};
-use crate::model::target::{BaselineMode, Kind, TargetId};
+use crate::model::target::{Kind, TargetId};
 use crate::model::text;
 use crate::net::{Door, DoorSettings, Roots, SystemResolver};
 use crate::operations::words;
@@ -79,22 +78,7 @@ fn from_url(text: &str) -> anyhow::Result<Target> {
         .map(|c| if c.is_ascii_alphanumeric() || c == '.' || c == '-' { c.to_ascii_lowercase() } else { '-' })
         .collect();
     let id: TargetId = name.trim_start_matches(['-', '.']).parse().or_else(|_| "target".parse())?;
-    Ok(Target {
-        id,
-        kind: Kind::Mcp,
-        url,
-        cadence: Cadence::Every(Duration::from_mins(15)),
-        timeout: Duration::from_secs(20),
-        scan_timeout: Duration::from_mins(1),
-        auth: None,
-        labels: std::collections::BTreeMap::new(),
-        headers: Vec::new(),
-        paused: false,
-        anonymous: true,
-        end_session: true,
-        baseline: BaselineMode::FirstSeen,
-        egress_allow: Vec::new(),
-    })
+    Ok(Target::at(id, Kind::Mcp, url))
 }
 
 fn human(snapshot: &Snapshot, observation: &Observation) -> String {

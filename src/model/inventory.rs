@@ -43,6 +43,34 @@ pub struct Target {
 }
 
 impl Target {
+    /// From one scan to the next, where nothing else is said.
+    pub const EVERY: Duration = Duration::from_mins(15);
+    /// Limit of one request, likewise.
+    pub const TIMEOUT: Duration = Duration::from_secs(20);
+    /// Limit of one scan, likewise.
+    pub const SCAN_TIMEOUT: Duration = Duration::from_mins(1);
+
+    /// A target of which nothing is said but where it is.
+    #[must_use]
+    pub const fn at(id: TargetId, kind: Kind, url: Url) -> Self {
+        Self {
+            id,
+            kind,
+            url,
+            cadence: Cadence::Every(Self::EVERY),
+            timeout: Self::TIMEOUT,
+            scan_timeout: Self::SCAN_TIMEOUT,
+            auth: None,
+            labels: BTreeMap::new(),
+            headers: Vec::new(),
+            paused: false,
+            anonymous: true,
+            end_session: true,
+            baseline: BaselineMode::FirstSeen,
+            egress_allow: Vec::new(),
+        }
+    }
+
     /// What people see of it.
     #[must_use]
     pub fn summary(&self) -> TargetSummary {

@@ -42,7 +42,7 @@ impl Writer<'_> {
     /// showed, is buffered until [`Store::flush_runs`].
     ///
     /// # Errors
-    /// [`StoreError::Ledger`] when its entries do not continue the ledger, and what SQLite says.
+    /// [`StoreError::Ledger`](super::StoreError::Ledger) when its entries do not continue the ledger, and what SQLite says.
     pub async fn commit(&mut self, settlement: &Settlement, scan: Option<&Snapshot>, now: Timestamp) -> Result<()> {
         commit::commit(self, settlement, scan, now).await
     }
@@ -99,7 +99,7 @@ impl Store {
     /// receivers are told. All or nothing.
     ///
     /// # Errors
-    /// [`StoreError::NotWaiting`] when a notice was folded or dropped before, and what SQLite says.
+    /// [`StoreError::NotWaiting`](super::StoreError::NotWaiting) when a notice was folded or dropped before, and what SQLite says.
     pub async fn fold(&self, messages: &[(Message, Vec<String>)], dropped: &[String]) -> Result<()> {
         let mut writer = self.writer().await;
         let mut tx = writer.begin().await?;

@@ -52,7 +52,7 @@ async fn a_list_that_fails_is_unseen_and_removes_nothing() {
         (Quirk::ListStalls, "timeout"),
         (Quirk::ListStatus(500), "HTTP 500"),
         (Quirk::ListWithoutArray, "invalid_jsonrpc"),
-        (Quirk::HalfAStream, "invalid_json"),
+        (Quirk::HalfAStream, "the stream ended before the answer"),
         (Quirk::CursorLoop, "cursor_loop"),
     ] {
         let (peer, hook, _home, daemon) = watched(Script::default()).await;

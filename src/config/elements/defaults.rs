@@ -6,6 +6,7 @@ use super::super::reader::{Fields, Reader};
 use super::super::tree::Node;
 use super::cadence::EVERY;
 use super::{Bounds, Element, Shape, duration};
+use crate::model::inventory::Target;
 
 /// How long a request, or a scan, may take.
 pub(in crate::config) const LIMIT: Bounds = Bounds { least: 1, most: 3_600 };
@@ -26,7 +27,7 @@ pub(in crate::config) struct Defaults {
 
 impl Default for Defaults {
     fn default() -> Self {
-        Self { every: Duration::from_mins(15), timeout: Duration::from_secs(20), scan_timeout: Duration::from_mins(1) }
+        Self { every: Target::EVERY, timeout: Target::TIMEOUT, scan_timeout: Target::SCAN_TIMEOUT }
     }
 }
 

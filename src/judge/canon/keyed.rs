@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::model::facet::{Facet, ListShape};
 use crate::model::json::{Json, Members};
-use crate::model::text;
+pub(in crate::judge) use crate::model::text::name as shown;
 
 /// Stands in front of what we add to a peer's name; a U+0000 of the peer's own is doubled.
 const MARK: char = '\u{0}';
@@ -71,9 +71,4 @@ fn identity(item: &Json, key: &str) -> String {
 /// Whether the key is ours, for an item without a usable name.
 pub(in crate::judge) fn is_unnamed(key: &str) -> bool {
     key.strip_prefix(MARK).is_some_and(|rest| !rest.starts_with(MARK))
-}
-
-/// How people see a key: see [`text::name`].
-pub(in crate::judge) fn shown(key: &str) -> String {
-    if key.strip_prefix(MARK) == Some("unnamed") { "(unnamed 1)".to_owned() } else { text::name(key) }
 }

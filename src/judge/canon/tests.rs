@@ -55,7 +55,7 @@ fn a_name_with_our_mark_in_it_stays_its_own() {
     let keys: Vec<&str> = items.keys().map(String::as_str).collect();
     assert_eq!(keys, ["\u{0}unnamed\u{0}1", "\u{0}unnamed\u{0}2", "a", "a\u{0}\u{0}2", "a\u{0}2"]);
     assert!(is_unnamed(keys[0]) && !is_unnamed(keys[3]));
-    assert_eq!((shown(keys[3]), shown(keys[0])), ("a\\u{0}2".to_owned(), "unnamed#1".to_owned()));
+    assert_eq!((shown(keys[3]), shown(keys[0])), ("\"a<U+0000>2\"".to_owned(), "(unnamed 1)".to_owned()));
 }
 
 #[test]
