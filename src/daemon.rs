@@ -68,10 +68,13 @@ impl Daemon {
         let wake = Arc::new(Notify::new());
         let scanner = Arc::new(scanner(&config, &receivers, &store, &environment, &clock, &metrics, &wake)?);
         let now = clock.now();
-        let summaries: Vec<_> = config.targets.iter().map(crate::model::inventory::Target::summary).collect();
-        let synced = store.sync_targets(&summaries, now).await?;
+        let count = config.targets.len();
+        let synced = {
+            let summaries: Vec<_> = config.targets.iter().map(crate::model::inventory::Target::summary).collect();
+            store.sync_targets(&summaries, now).await?
+        };
         scanner.remember_all(&config.targets).await?;
-        metrics.inventory_targets.set(i64::try_from(config.targets.len()).unwrap_or(i64::MAX));
+        metrics.inventory_targets.set(i64::try_from(count).unwrap_or(i64::MAX));
 
         let listener = TcpListener::bind(config.metrics_listen)
             .await
@@ -86,14 +89,17 @@ impl Daemon {
         )?);
 
         let limits = watch::Limits { concurrency: config.scan.concurrency, per_host: config.scan.per_host };
+        let targets: BTreeMap<_, _> =
+            config.targets.into_iter().map(|target| (target.id.clone(), Arc::new(target))).collect();
+        // One inventory for all who look into it: its targets are what most of our memory holds.
+        let targets = Arc::new(targets);
         let (watch, handle) =
-            Watch::new(Arc::clone(&scanner), clock.clone(), Arc::clone(&metrics), limits, config.targets.clone());
+            Watch::new(Arc::clone(&scanner), clock.clone(), Arc::clone(&metrics), limits, Arc::clone(&targets));
         let (beater, beats) = beat::start().await.context("failed to start the scheduler")?;
-        let targets: BTreeMap<_, _> = config.targets.into_iter().map(|target| (target.id.clone(), target)).collect();
         let office = Arc::new(Office {
             store: store.clone(),
             clock: clock.clone(),
-            targets: targets.clone(),
+            targets: Arc::clone(&targets),
             routes: config.routes,
             receivers,
             confirm: config.confirm,
@@ -145,7 +151,7 @@ impl Daemon {
             control.serve(office, stop.cancelled_owned()).await.map_err(Into::into)
         });
         tracing::info!(
-            targets = summaries.len(),
+            targets = count,
             metrics = %metrics_address,
             control = %config.control.display(),
             "driftd {} is running",

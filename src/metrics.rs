@@ -16,7 +16,7 @@ mod targets;
 #[cfg(test)]
 mod tests;
 
-pub use targets::{FacetSight, TargetCollector, TargetGauges, TargetRow};
+pub use targets::{FacetSight, TargetCollector, TargetGauges, TargetRow, shows_each};
 
 /// What the process counts.
 #[derive(Clone, Debug)]

@@ -9,12 +9,13 @@ use jiff::Timestamp;
 use secrecy::SecretString;
 
 use crate::model::inventory::Target;
-use crate::model::observation::{AddressClass, Observation};
+use crate::model::observation::{AddressClass, Echo, Observation};
 use crate::net::{Door, Scrub, VisitPlan};
 
 pub mod challenge;
 mod conversation;
 pub mod dates;
+mod echo;
 mod exchange;
 mod face;
 mod jsonrpc;
@@ -44,6 +45,8 @@ pub struct Ask<'a> {
     pub second_read: SecondRead,
     /// Its block is confirmed: one request, and no other unless that one is let in.
     pub probe_only: bool,
+    /// By what the last scan is known again, if nothing new would be of interest.
+    pub known: Option<&'a Echo>,
     /// Takes our secrets out of what arrives.
     pub scrub: &'a dyn Scrub,
     /// Now.
@@ -79,7 +82,7 @@ pub enum SecondRead {
     Same,
 }
 
-/// Asks the target.
+/// Asks the target. What brought nothing but what is known is not parsed; its echo tells.
 pub async fn probe(door: &Door, ask: &Ask<'_>) -> Observation {
     let visit = door.visit(VisitPlan {
         written: &ask.target.url,
@@ -90,7 +93,13 @@ pub async fn probe(door: &Door, ask: &Ask<'_>) -> Observation {
         scrub: ask.scrub,
     });
     let faces = Box::pin(face::faces(&visit, ask)).await;
-    report::observation(&visit, ask, faces)
+    let mut observation = report::observation(&visit, ask, faces);
+    observation.echo = echo::of(&observation);
+    let is_new = |echo: &Echo| ask.known.is_none_or(|known| known.digest != echo.digest);
+    if observation.echo.as_ref().is_none_or(is_new) {
+        echo::open(&visit, observation.facets.iter_mut()).await;
+    }
+    observation
 }
 
 #[cfg(test)]

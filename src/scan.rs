@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::sync::Notify;
@@ -14,26 +13,23 @@ use crate::judge::settle::{Arrival, Parts, Scene};
 use crate::metrics::Metrics;
 use crate::model::confirm::Confirm;
 use crate::model::digest::Digest;
-use crate::model::drift::{DriftRow, DriftState};
-use crate::model::facet::{Face, Facet, FacetName, FacetState, UnseenKind};
+use crate::model::facet::FacetName;
 use crate::model::inventory::Target;
-use crate::model::memory::{FacetMemory, Memory, Past, ScanMemory};
+use crate::model::memory::{Memory, Past};
 use crate::model::notice::Route;
-use crate::model::observation::{Detection, DetectionState, Observation, Outcome};
-use crate::model::pointer::Pointer;
+use crate::model::observation::{Echo, Observation, Outcome};
 use crate::model::settlement::Settlement;
-use crate::model::snapshot::{Coverage, Snapshot};
-use crate::model::target::TargetId;
+use crate::model::snapshot::Snapshot;
+use crate::model::target::{TargetId, TargetSummary};
 use crate::net::Door;
 use crate::secret::Environment;
-use crate::store::{Store, StoreError};
+use crate::store::{Store, StoreError, Unchanged};
 
 mod ask;
+mod remembered;
 
 pub use ask::look;
-
-/// A second read of a steady list goes over a fresh connection this often (design, section 3).
-const FRESH_EVERY: Duration = Duration::from_hours(1);
+use remembered::{Quiet, Remembered};
 
 /// Everything that a scan needs beside its target.
 #[derive(Debug)]
@@ -57,35 +53,6 @@ pub struct Manner {
     pub routes: Vec<Route>,
     /// Names of all receivers.
     pub receivers: Vec<String>,
-}
-
-/// What is kept in memory of a target between its scans, so that an unchanged one costs no query.
-#[derive(Clone, Debug, Default)]
-struct Remembered {
-    scans: ScanMemory,
-    facets: BTreeMap<FacetName, FacetMemory>,
-    recheck: Option<Timestamp>,
-    /// Digest of the last scan, when it was complete and nothing about the target is on its way.
-    quiet: Option<Digest>,
-    /// When that ends by itself: an approval that it was held to runs out.
-    quiet_until: Option<Timestamp>,
-    /// A block is confirmed: one request an hour.
-    blocked: bool,
-    pending: u32,
-    open: u32,
-    sight: Sight,
-}
-
-/// What the last scans say of a target's sight, for gauges.
-#[derive(Clone, Debug, Default)]
-struct Sight {
-    /// It has answered in its protocol at least once.
-    answered: bool,
-    /// Losing it is confirmed.
-    lost: bool,
-    confirmed: bool,
-    credential_ok: Option<bool>,
-    watched: BTreeMap<FacetName, bool>,
 }
 
 /// What is known of a target, for gauges.
@@ -161,28 +128,7 @@ impl Scanner {
     /// # Errors
     /// When the store cannot be read.
     pub async fn remember(&self, id: &TargetId) -> Result<(), StoreError> {
-        let memory = self.store.memory(id).await?;
-        let recheck = self.store.target(id).await?.and_then(|row| row.recheck);
-        let mut sight = self.cache().get(id).map(|before| before.sight.clone()).unwrap_or_default();
-        if sight.watched.is_empty()
-            && let Some(last) = self.store.latest_snapshot(id).await?
-        {
-            sight.see(last.outcome, &last.mcp, &last.facets, &last.coverage);
-        }
-        sight.lost = lost(&memory.drifts);
-        let remembered = Remembered {
-            recheck,
-            blocked: is_blocked(&memory.drifts),
-            pending: count_in(&memory.drifts, DriftState::Pending),
-            open: count_in(&memory.drifts, DriftState::Open),
-            quiet: None,
-            quiet_until: None,
-            scans: memory.scans,
-            facets: memory.facets,
-            sight,
-        };
-        self.cache().insert(id.clone(), remembered);
-        Ok(())
+        self.resume(std::slice::from_ref(id)).await
     }
 
     /// Reads what the store knows of all of `targets`.
@@ -190,28 +136,23 @@ impl Scanner {
     /// # Errors
     /// When the store cannot be read.
     pub async fn remember_all(&self, targets: &[Target]) -> Result<(), StoreError> {
-        for target in targets {
-            self.remember(&target.id).await?;
+        let ids: Vec<TargetId> = targets.iter().map(|target| target.id.clone()).collect();
+        self.resume(&ids).await
+    }
+
+    async fn resume(&self, ids: &[TargetId]) -> Result<(), StoreError> {
+        let resumed = self.store.resume(ids).await?;
+        let mut cache = self.cache();
+        for (id, resumed) in resumed {
+            let remembered = Remembered::resumed(resumed, cache.get(&id));
+            cache.insert(id, remembered);
         }
         Ok(())
     }
 
     /// What is known of `id`, for gauges.
     pub fn standing(&self, id: &TargetId) -> Standing {
-        let cache = self.cache();
-        let Some(remembered) = cache.get(id) else { return Standing::default() };
-        let facets =
-            remembered.sight.watched.iter().map(|(name, watched)| {
-                (*name, (*watched, remembered.facets.get(name).and_then(|facet| facet.last_seen)))
-            });
-        Standing {
-            up: (remembered.sight.answered || remembered.sight.lost).then_some(!remembered.sight.lost),
-            blocked: remembered.blocked,
-            confirmed: remembered.sight.confirmed,
-            credential_ok: remembered.sight.credential_ok,
-            last_success: remembered.scans.last_ok,
-            facets: facets.collect(),
-        }
+        self.cache().get(id).map(Remembered::standing).unwrap_or_default()
     }
 
     /// What decides when `id` is due.
@@ -230,6 +171,7 @@ impl Scanner {
             known_class: before.scans.address_class,
             fresh: before.wants_fresh_read(self.clock.now()),
             probe_only: before.blocked,
+            known: before.quiet.as_ref().and_then(|quiet| quiet.echo.as_ref()),
         };
         let observation = ask::observe(&self.door, target, &self.environment, &manner, self.clock.now()).await;
         let settled = self.settle(target, &before, &observation).await;
@@ -254,13 +196,10 @@ impl Scanner {
         observation: &Observation,
     ) -> Result<Report, StoreError> {
         let summary = target.summary();
-        let slim = Memory { facets: before.facets.clone(), scans: before.scans.clone(), ..Memory::default() };
-        let snapshot = judge::snapshot::snapshot(observation, &summary, &slim);
-        let now = self.clock.now();
-        let over = before.quiet_until.is_some_and(|until| until <= now);
-        if before.quiet == Some(snapshot.digest) && snapshot.outcome == Outcome::Ok && !over {
-            return self.settle_quiet(&target.id, &snapshot, now).await;
+        if let Some(report) = self.settle_quiet(&summary, before, observation).await? {
+            return Ok(report);
         }
+        let now = self.clock.now();
         let mut writer = self.store.writer().await;
         let memory = judge::afresh(writer.memory(&target.id).await?, &observation.asked);
         let snapshot = judge::snapshot::snapshot(observation, &summary, &memory);
@@ -287,7 +226,7 @@ impl Scanner {
             crash::point(crash::Point::AfterCommit);
         }
         // Still under the writer's lock: no decision comes between what is stored and what is kept.
-        let report = self.keep(&memory, &settlement, &snapshot, quiet);
+        let report = self.keep(&memory, &settlement, &snapshot, quiet.then(|| observation.echo.clone()));
         drop(writer);
         self.tell(&settlement);
         Ok(report)
@@ -314,171 +253,62 @@ impl Scanner {
         self.metrics.scan_last_completed.set(self.clock.now().as_duration().as_secs_f64());
     }
 
-    fn keep(&self, memory: &Memory, settlement: &Settlement, snapshot: &Snapshot, quiet: bool) -> Report {
-        let drifts = after(memory, settlement);
-        let mut remembered = Remembered {
-            scans: settlement.scans.clone(),
-            facets: settlement.facets.clone(),
-            recheck: settlement.recheck,
-            quiet: quiet.then_some(snapshot.digest),
-            quiet_until: memory.approvals.iter().filter_map(|approval| approval.until).min(),
-            blocked: is_blocked(&drifts),
-            pending: count_in(&drifts, DriftState::Pending),
-            open: count_in(&drifts, DriftState::Open),
-            sight: Sight::default(),
-        };
+    fn keep(
+        &self,
+        memory: &Memory,
+        settlement: &Settlement,
+        snapshot: &Snapshot,
+        quiet: Option<Option<Echo>>,
+    ) -> Report {
         let mut cache = self.cache();
-        let sight = cache.get(&settlement.target).map(|before| before.sight.clone()).unwrap_or_default();
-        remembered.sight = sight;
-        remembered.sight.see(snapshot.outcome, &snapshot.mcp, &snapshot.facets, &snapshot.coverage);
-        remembered.sight.lost = lost(&drifts);
+        let until = memory.approvals.iter().filter_map(|approval| approval.until).min();
+        let quiet = quiet.map(|echo| Quiet { snapshot: snapshot.digest, echo, until });
+        let remembered = Remembered::settled(memory, settlement, snapshot, quiet, cache.get(&settlement.target));
         let report = remembered.report(snapshot);
         cache.insert(settlement.target.clone(), remembered);
         report
     }
 
-    /// An unchanged scan: no query, no row; the store lengthens a run in memory.
-    async fn settle_quiet(&self, id: &TargetId, snapshot: &Snapshot, now: Timestamp) -> Result<Report, StoreError> {
+    /// An unchanged scan: no query, no row; the store counts it in memory. `None` when it is another one, or a
+    /// decision came in between.
+    async fn settle_quiet(
+        &self,
+        target: &TargetSummary,
+        before: &Remembered,
+        observation: &Observation,
+    ) -> Result<Option<Report>, StoreError> {
+        let lasts = |quiet: &&Quiet| observation.outcome == Outcome::Ok && quiet.lasts(self.clock.now());
+        let Some(quiet) = before.quiet.as_ref().filter(lasts) else { return Ok(None) };
+        // While a target is quiet no order is ignored, which is all that memory says to a snapshot.
+        let other =
+            (!quiet.is_echoed(observation)).then(|| judge::snapshot::snapshot(observation, target, &Memory::default()));
+        if other.as_ref().is_some_and(|snapshot| snapshot.digest != quiet.snapshot) {
+            return Ok(None);
+        }
         let mut writer = self.store.writer().await;
-        let remembered = {
-            let mut cache = self.cache();
-            let remembered = cache.entry(id.clone()).or_default();
-            remembered.lengthen(snapshot, now);
-            remembered.clone()
+        let now = self.clock.now();
+        let known = self.cache().get(&target.id).filter(|known| known.quiet.is_some()).map(|known| known.scans.seq);
+        let Some(last) = known else { return Ok(None) };
+        let unchanged = Unchanged {
+            seq: last + 1,
+            snapshot: quiet.snapshot,
+            began: observation.at,
+            ended: now,
+            fresh: remembered::read_fresh(observation),
+            scan: other.as_ref(),
         };
-        let report = remembered.report(snapshot);
-        let settlement = Settlement::unchanged(id.clone(), remembered.facets, remembered.scans);
-        writer.commit(&settlement, Some(snapshot), now).await?;
-        Ok(report)
+        writer.extend(&target.id, &unchanged).await?;
+        let mut cache = self.cache();
+        let remembered = cache.entry(target.id.clone()).or_default();
+        remembered.lengthen(now, unchanged.fresh);
+        // A fresh read brings other ids; the next one will not.
+        if other.is_some() && !unchanged.fresh {
+            remembered.quiet = Some(Quiet { echo: observation.echo.clone(), ..quiet.clone() });
+        }
+        Ok(Some(remembered.unchanged(quiet.snapshot)))
     }
 
     fn cache(&self) -> std::sync::MutexGuard<'_, HashMap<TargetId, Remembered>> {
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Remembered {
-    /// One more scan like the last.
-    fn lengthen(&mut self, snapshot: &Snapshot, now: Timestamp) {
-        self.scans.seq += 1;
-        self.scans.last_at = Some(now);
-        self.scans.last_ok = Some(now);
-        self.scans.outcome = Some(snapshot.outcome);
-        self.scans.not_before = None;
-        if read_fresh(snapshot) {
-            self.scans.last_fresh = Some(now);
-        }
-        for (name, facet) in &mut self.facets {
-            if matches!(snapshot.facets.get(name), Some(FacetState::Seen(_) | FacetState::Absent { .. })) {
-                facet.last_seen = Some(now);
-                if let Some(run) = facet.runs.last_mut() {
-                    run.to = now;
-                    run.scans = run.scans.saturating_add(1);
-                }
-            }
-        }
-        self.recheck = None;
-    }
-
-    const fn past(&self) -> Past {
-        Past { last: self.scans.last_at, recheck: self.recheck, hold: self.scans.not_before, blocked: self.blocked }
-    }
-
-    fn wants_fresh_read(&self, now: Timestamp) -> bool {
-        let due = |last: Timestamp| now.duration_since(last).unsigned_abs() >= FRESH_EVERY;
-        self.pending > 0 || self.recheck.is_some() || self.scans.last_fresh.is_none_or(due)
-    }
-
-    fn report(&self, snapshot: &Snapshot) -> Report {
-        let unseen = |(name, state): (&FacetName, &FacetState)| match state {
-            FacetState::Unseen { reason } => Some(format!("{name}: {reason}")),
-            FacetState::Seen(_) | FacetState::Absent { .. } => None,
-        };
-        Report {
-            outcome: snapshot.outcome,
-            digest: snapshot.digest,
-            past: self.past(),
-            pending: self.pending,
-            open: self.open,
-            unseen: snapshot.facets.iter().filter_map(unseen).collect(),
-        }
-    }
-}
-
-/// The drifts that stand once `settlement` is committed.
-fn after(memory: &Memory, settlement: &Settlement) -> Vec<DriftRow> {
-    let mut drifts: BTreeMap<Digest, _> = memory.drifts.iter().map(|row| (row.id, row.clone())).collect();
-    drifts.extend(settlement.drifts.iter().map(|row| (row.id, row.clone())));
-    drifts.into_values().filter(|row| !row.state.is_ended()).collect()
-}
-
-fn count_in(drifts: &[DriftRow], state: DriftState) -> u32 {
-    u32::try_from(drifts.iter().filter(|row| row.state == state).count()).unwrap_or(u32::MAX)
-}
-
-/// Whether a block is confirmed.
-fn is_blocked(drifts: &[DriftRow]) -> bool {
-    drifts.iter().any(|row| {
-        row.drift.facet.facet == Facet::Scan && row.drift.rule.rule == "scan.blocked" && row.state == DriftState::Open
-    })
-}
-
-/// Whether a list was read a second time over a connection of its own.
-fn read_fresh(snapshot: &Snapshot) -> bool {
-    snapshot.facets.values().any(|state| matches!(state, FacetState::Seen(seen) if seen.stability.fresh))
-}
-
-/// Whether losing sight of the whole endpoint is confirmed.
-fn lost(drifts: &[DriftRow]) -> bool {
-    drifts.iter().any(|row| {
-        row.drift.facet.facet == Facet::Scan
-            && row.drift.path == Pointer::of(["endpoint"])
-            && row.state == DriftState::Open
-    })
-}
-
-impl Sight {
-    /// Takes in what a scan says.
-    fn see(
-        &mut self,
-        outcome: Outcome,
-        mcp: &Detection,
-        facets: &BTreeMap<FacetName, FacetState>,
-        coverage: &BTreeMap<FacetName, Coverage>,
-    ) {
-        self.watched = coverage.iter().map(|(name, coverage)| (*name, coverage.watched)).collect();
-        if mcp.state != DetectionState::Unseen {
-            self.confirmed = mcp.state == DetectionState::Confirmed;
-        }
-        match outcome {
-            Outcome::Ok | Outcome::Partial | Outcome::CredentialRejected => self.answered = true,
-            Outcome::Blocked | Outcome::RateLimited | Outcome::Unreachable | Outcome::Skipped | Outcome::Error => {}
-        }
-        let ours = facets.iter().filter(|(name, _)| name.face == Face::Auth).map(|(_, state)| state);
-        for state in ours {
-            match state {
-                FacetState::Seen(_) | FacetState::Absent { .. } => self.credential_ok = Some(true),
-                FacetState::Unseen { reason } => match reason.kind {
-                    UnseenKind::CredentialRejected | UnseenKind::CredentialUnavailable => {
-                        self.credential_ok = Some(false);
-                        return;
-                    }
-                    UnseenKind::Unreachable
-                    | UnseenKind::Timeout
-                    | UnseenKind::ServerError
-                    | UnseenKind::HttpStatus
-                    | UnseenKind::Blocked
-                    | UnseenKind::RateLimited
-                    | UnseenKind::Guarded
-                    | UnseenKind::InvalidJson
-                    | UnseenKind::InvalidJsonrpc
-                    | UnseenKind::RpcError
-                    | UnseenKind::CursorLoop
-                    | UnseenKind::TooLarge
-                    | UnseenKind::Refused
-                    | UnseenKind::NotReached => {}
-                },
-            }
-        }
     }
 }

@@ -18,6 +18,7 @@ mod memory;
 mod open;
 mod outbox;
 mod prefix;
+mod resume;
 mod runs;
 mod schema;
 mod snapshots;
@@ -27,7 +28,7 @@ mod values;
 mod views;
 mod writer;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -45,9 +46,9 @@ use crate::model::target::TargetId;
 pub use error::StoreError;
 pub use lock::StoreLock;
 pub use views::{
-    BaselineGauge, DriftFilter, FacetSeen, Found, Gauges, HistoryRow, IncidentCount, IncidentState, LedgerCheck,
-    LedgerFault, LedgerRow, MessageFilter, Pending, Retry, Run, StoredSnapshot, Synced, TargetDrift, TargetRow,
-    TargetState, UnitCount,
+    BaselineGauge, DriftFilter, Found, Gauges, HistoryRow, IncidentCount, IncidentState, LastScan,
+    LedgerCheck, LedgerFault, LedgerRow, MessageFilter, Pending, Resumed, Retry, Run, Standing, StoredSnapshot, Synced,
+    TargetDrift, TargetRow, TargetState, Unchanged, UnitCount,
 };
 pub use writer::Writer;
 
@@ -158,11 +159,11 @@ impl Store {
     /// # Errors
     /// As SQLite says.
     pub async fn targets(&self) -> Result<Vec<TargetRow>> {
-        let mut ahead = self.inner.buffer.memories();
+        let mut ahead = self.inner.buffer.all();
         let mut rows = targets::all(&mut *self.read().await?).await?;
         for row in &mut rows {
-            if let Some(memory) = ahead.remove(&row.summary.id) {
-                targets::overlay(row, &memory);
+            if let Some(buffered) = ahead.remove(&row.summary.id) {
+                targets::overlay(row, &buffered);
             }
         }
         Ok(rows)
@@ -176,7 +177,7 @@ impl Store {
         let ahead = self.inner.buffer.get(id);
         let mut row = targets::one(&mut *self.read().await?, id).await?;
         if let (Some(row), Some(ahead)) = (&mut row, &ahead) {
-            targets::overlay(row, &ahead.memory);
+            targets::overlay(row, ahead);
         }
         Ok(row)
     }
@@ -186,8 +187,17 @@ impl Store {
     /// # Errors
     /// As SQLite says.
     pub async fn memory(&self, target: &TargetId) -> Result<Memory> {
-        let ahead = self.inner.buffer.get(target).map(|buffered| buffered.memory);
+        let ahead = self.inner.buffer.get(target);
         memory::load(&mut *self.read().await?, target, ahead, self.incident_ids()).await
+    }
+
+    /// What the scanning of `targets` goes on from: a few queries for all of them, and no values. One that was never
+    /// scanned is not in it.
+    ///
+    /// # Errors
+    /// As SQLite says.
+    pub async fn resume(&self, targets: &[TargetId]) -> Result<BTreeMap<TargetId, Resumed>> {
+        resume::load(&mut *self.read().await?, targets, &self.inner.buffer).await
     }
 
     /// What the newest scan of `target` saw.
@@ -195,7 +205,7 @@ impl Store {
     /// # Errors
     /// As SQLite says.
     pub async fn latest_snapshot(&self, target: &TargetId) -> Result<Option<StoredSnapshot>> {
-        let ahead = self.inner.buffer.get(target).and_then(|buffered| buffered.run);
+        let ahead = self.inner.buffer.get(target);
         snapshots::latest(&mut *self.read().await?, target, ahead.as_ref()).await
     }
 
@@ -206,7 +216,7 @@ impl Store {
     /// As SQLite says.
     pub async fn snapshot_by_prefix(&self, target: &TargetId, prefix: &str) -> Result<Found<StoredSnapshot>> {
         let Some(prefix) = prefix::DigestPrefix::parse(prefix) else { return Ok(Found::None) };
-        let ahead = self.inner.buffer.get(target).and_then(|buffered| buffered.run);
+        let ahead = self.inner.buffer.get(target);
         snapshots::by_prefix(&mut *self.read().await?, target, &prefix, ahead.as_ref()).await
     }
 
@@ -215,7 +225,7 @@ impl Store {
     /// # Errors
     /// As SQLite says.
     pub async fn runs(&self, target: &TargetId, limit: u32) -> Result<Vec<Run>> {
-        let ahead = self.inner.buffer.get(target).and_then(|buffered| buffered.run);
+        let ahead = self.inner.buffer.get(target);
         runs::list(&mut *self.read().await?, target, limit, ahead.as_ref()).await
     }
 
@@ -388,17 +398,6 @@ impl Store {
     /// As SQLite says.
     pub async fn gauges(&self, now: Timestamp) -> Result<Gauges> {
         gauges::load(&mut *self.read().await?, now).await
-    }
-
-    /// When each facet of each target was last seen; it reads every target, so it is for the start.
-    ///
-    /// # Errors
-    /// As SQLite says.
-    pub async fn facets_seen(&self) -> Result<Vec<FacetSeen>> {
-        let ahead = self.inner.buffer.memories();
-        let mut facets = gauges::facets_seen(&mut *self.read().await?).await?;
-        facets.extend(ahead.into_iter().map(|(target, memory)| (target, memory.facets)));
-        Ok(facets.into_iter().flat_map(|(target, facets)| gauges::of_target(target, facets)).collect())
     }
 }
 

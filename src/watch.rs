@@ -35,7 +35,7 @@ pub struct Watch {
     clock: Clock,
     metrics: Arc<Metrics>,
     limits: Limits,
-    targets: BTreeMap<TargetId, Arc<Target>>,
+    targets: Arc<BTreeMap<TargetId, Arc<Target>>>,
     queue: DueQueue,
     due: Due,
     /// Scans under way, with who asked for each before it began.
@@ -103,12 +103,11 @@ impl Watch {
         clock: Clock,
         metrics: Arc<Metrics>,
         limits: Limits,
-        targets: Vec<Target>,
+        targets: Arc<BTreeMap<TargetId, Arc<Target>>>,
     ) -> (Self, Handle) {
         let (sender, commands) = mpsc::channel(64);
         let due = Due::default();
         let handle = Handle { commands: sender, due: due.clone() };
-        let targets = targets.into_iter().map(|target| (target.id.clone(), Arc::new(target))).collect();
         let watch = Self {
             scanner,
             clock,

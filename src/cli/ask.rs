@@ -1,6 +1,7 @@
 //! Verbs that ask the daemon over its control socket; with no daemon they open the store under its lock.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::path::Path;
 
 use anyhow::Context as _;
@@ -85,7 +86,9 @@ async fn alone(config: Config) -> anyhow::Result<Office> {
     Ok(Office {
         store,
         clock: Clock::system(),
-        targets: config.targets.into_iter().map(|target| (target.id.clone(), target)).collect::<BTreeMap<_, _>>(),
+        targets: Arc::new(
+            config.targets.into_iter().map(|target| (target.id.clone(), Arc::new(target))).collect::<BTreeMap<_, _>>(),
+        ),
         routes: config.routes,
         receivers: config.receivers.into_iter().map(|receiver| receiver.name).collect(),
         confirm: config.confirm,

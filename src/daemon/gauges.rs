@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::clock::Clock;
 use crate::http::GaugeSource;
-use crate::metrics::{FacetSight, Metrics, TargetGauges, TargetRow};
+use crate::metrics::{self, FacetSight, Metrics, TargetGauges, TargetRow};
 use crate::model::incident::IncidentKind;
 use crate::model::inventory::Target;
 use crate::model::target::TargetId;
@@ -20,7 +20,7 @@ pub(super) struct GaugeRoom {
     clock: Clock,
     metrics: Arc<Metrics>,
     scanner: Arc<Scanner>,
-    targets: BTreeMap<TargetId, Target>,
+    targets: Arc<BTreeMap<TargetId, Arc<Target>>>,
     receivers: Vec<String>,
 }
 
@@ -30,7 +30,7 @@ impl GaugeRoom {
         clock: Clock,
         metrics: Arc<Metrics>,
         scanner: Arc<Scanner>,
-        targets: BTreeMap<TargetId, Target>,
+        targets: Arc<BTreeMap<TargetId, Arc<Target>>>,
         receivers: Vec<String>,
     ) -> Self {
         Self { store, clock, metrics, scanner, targets, receivers }
@@ -39,8 +39,9 @@ impl GaugeRoom {
     async fn gathered(&self) -> Result<TargetGauges, StoreError> {
         let now = self.clock.now();
         let stored = self.store.gauges(now).await?;
+        let shown = if metrics::shows_each(self.targets.len()) { usize::MAX } else { 0 };
         let mut rows: BTreeMap<TargetId, TargetRow> =
-            self.targets.iter().map(|(id, target)| (id.clone(), self.row(target))).collect();
+            self.targets.iter().take(shown).map(|(id, target)| (id.clone(), self.row(target))).collect();
         for baseline in &stored.baselines {
             if let Some(row) = rows.get_mut(&baseline.target) {
                 row.baseline_reviewed = Some(baseline.reviewed);

@@ -57,10 +57,18 @@ pub struct FacetSight {
     pub last_seen: Option<Timestamp>,
 }
 
+/// Targets up to which each has series of its own; above, only what is counted over all of them is shown.
+const MOST: usize = 5_000;
+
+/// Whether each of so many targets has series of its own: what is not shown need not be gathered.
+pub const fn shows_each(targets: usize) -> bool {
+    targets <= MOST
+}
+
 /// Shows the newest [`TargetGauges`] to the registry.
 #[derive(Clone, Debug)]
 pub struct TargetCollector {
-    shown: Arc<Mutex<TargetGauges>>,
+    shown: Arc<Mutex<Arc<TargetGauges>>>,
     descriptions: Arc<Vec<Desc>>,
 }
 
@@ -77,7 +85,7 @@ impl TargetCollector {
 
     /// Replaces what is shown.
     pub fn show(&self, gauges: TargetGauges) {
-        *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = gauges;
+        *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(gauges);
     }
 }
 
@@ -87,7 +95,7 @@ impl Collector for TargetCollector {
     }
 
     fn collect(&self) -> Vec<MetricFamily> {
-        let gauges = self.shown.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let gauges = Arc::clone(&self.shown.lock().unwrap_or_else(PoisonError::into_inner));
         // The names are fixed and a test makes them all, so `new` cannot fail here; a scrape without them beats none.
         let Ok(families) = Families::new(&gauges.targets) else { return Vec::new() };
         families.fill(&gauges);

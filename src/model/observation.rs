@@ -7,6 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::digest::Digest;
 use super::facet::{FacetName, UnseenReason};
 use super::json::Json;
 
@@ -37,6 +38,20 @@ pub struct Observation {
     pub not_before: Option<Timestamp>,
     /// Class of the address that answered, for the guard's memory.
     pub address_class: Option<AddressClass>,
+    /// By what it is known again; `None` when it was not complete, or not the probe's.
+    pub echo: Option<Echo>,
+}
+
+/// By what a complete scan is known again, without a value of it.
+///
+/// An observation whose echo has the digest of the one that the probe was given brought nothing new, byte for byte,
+/// and its lists are not parsed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Echo {
+    /// Over everything that it brought.
+    pub digest: Digest,
+    /// The documents of its lists, in the order of their reads.
+    pub documents: Box<[(FacetName, Digest)]>,
 }
 
 /// How a scan ended: the label of `driftd_scans_total`.
@@ -141,6 +156,17 @@ pub struct RawRead {
     pub ambiguities: Vec<String>,
     /// The read went over a connection and session of its own.
     pub fresh: bool,
+    /// The document, when there was only one and it held nothing else.
+    pub document: Option<Document>,
+}
+
+/// The bytes of a document.
+#[derive(Clone, Debug)]
+pub struct Document {
+    /// Their digest, once secrets were taken out.
+    pub digest: Digest,
+    /// Themselves, while they stand for the pages that nobody has parsed.
+    pub unparsed: Option<Vec<u8>>,
 }
 
 /// A finding of the conversation itself.

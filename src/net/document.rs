@@ -4,9 +4,15 @@ use std::borrow::Cow;
 
 use super::client::Visit;
 use super::{HEAVY_DOCUMENT, Scrub};
+use crate::model::digest::Digest;
 use crate::model::json::{Json, Limits, Members, ParseError, Parsed};
 
 impl Visit<'_> {
+    /// The digest of a document's bytes, secrets taken out.
+    pub fn digest(&self, bytes: &[u8]) -> Digest {
+        Digest::of_bytes(&self.scrub().scrub(bytes))
+    }
+
     /// Parses one document of the peer; no secret of ours is left in it.
     ///
     /// # Errors

@@ -24,7 +24,7 @@ pub struct Office {
     /// Wall time.
     pub clock: Clock,
     /// The inventory.
-    pub targets: BTreeMap<TargetId, Target>,
+    pub targets: Arc<BTreeMap<TargetId, Arc<Target>>>,
     /// Where messages go.
     pub routes: Vec<Route>,
     /// Names of all receivers.

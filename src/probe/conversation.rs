@@ -12,7 +12,7 @@ use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
 use super::dates;
-use super::exchange::{Exchange, Head, Nothing, Reader, Reply, Step};
+use super::exchange::{Exchange, Head, Look, Nothing, Reader, Reply, Step};
 use super::jsonrpc::{self, ServerRequest};
 use crate::model::facet::Face;
 use crate::model::json::{Json, Members};
@@ -134,18 +134,28 @@ impl<'v> Conversation<'v> {
     /// Sends a request and reads its answer. What is lost with a broken stream or connection is asked once more, with
     /// a new id: all that we ask is safe to repeat.
     pub(super) async fn call(&mut self, method: &str, params: Members) -> Result<Exchange, NetError> {
-        let first = Box::pin(self.attempt(method, params.clone())).await;
+        Box::pin(self.call_looking(method, params, Look::Parse)).await
+    }
+
+    /// The same, looking at the bytes of the answer too.
+    pub(super) async fn call_looking(
+        &mut self,
+        method: &str,
+        params: Members,
+        look: Look,
+    ) -> Result<Exchange, NetError> {
+        let first = Box::pin(self.attempt(method, params.clone(), look)).await;
         let is_lost = match &first {
             Ok(exchange) => exchange.head.status.is_success() && matches!(exchange.reply, Reply::Nothing(Nothing::Cut)),
             Err(error) => *error == NetError::Broken,
         };
         if is_lost && !self.single && !self.visit.is_over() {
-            return Box::pin(self.attempt(method, params)).await;
+            return Box::pin(self.attempt(method, params, look)).await;
         }
         first
     }
 
-    async fn attempt(&mut self, method: &str, params: Members) -> Result<Exchange, NetError> {
+    async fn attempt(&mut self, method: &str, params: Members, look: Look) -> Result<Exchange, NetError> {
         let id = self.next_id;
         self.next_id += 1;
         let params = self.params(params);
@@ -154,7 +164,8 @@ impl<'v> Conversation<'v> {
         if says_enough(head.status) {
             return Ok(Exchange { head, reply: Reply::Nothing(Nothing::Unread) });
         }
-        let mut reader = Reader::new(body, head.framing, id);
+        let look = if head.status.is_success() { look } else { Look::Parse };
+        let mut reader = Reader::new(body, head.framing, id, look);
         loop {
             match reader.next(self.visit).await {
                 Ok(Step::Reply(reply)) => return Ok(Exchange { head, reply }),

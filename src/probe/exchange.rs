@@ -9,8 +9,9 @@ use url::Url;
 
 use super::jsonrpc::{self, RpcError, Said, ServerRequest};
 use super::sse;
+use crate::model::digest::Digest;
 use crate::model::json::{Issue, IssueKind, Json};
-use crate::model::observation::AddressClass;
+use crate::model::observation::{AddressClass, Document};
 use crate::net::{Answer, Body, Hop, NetError, Visit};
 
 /// A request and what came of it.
@@ -61,6 +62,17 @@ pub(super) enum Reply {
 pub(super) struct Read {
     pub(super) value: Json,
     pub(super) ambiguities: Arc<[String]>,
+    /// The document, where its bytes were looked at and held one message; unparsed, it stands for the value.
+    pub(super) document: Option<Document>,
+}
+
+/// How closely a document is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Look {
+    /// It is parsed.
+    Parse,
+    /// Its bytes are digested too; those expected are not parsed.
+    Digest { expected: Option<Digest> },
 }
 
 /// Why there was no reply in it.
@@ -111,6 +123,7 @@ pub(super) struct Reader {
     source: Source,
     queue: VecDeque<Read>,
     id: i64,
+    look: Look,
     nothing: Nothing,
 }
 
@@ -121,19 +134,26 @@ enum Source {
 }
 
 impl Reader {
-    pub(super) fn new(body: Body, framing: Framing, id: i64) -> Self {
+    pub(super) fn new(body: Body, framing: Framing, id: i64, look: Look) -> Self {
         let (source, nothing) = match framing {
             Framing::Json => (Source::Whole(body), Nothing::Empty),
             Framing::Sse => (Source::Stream(body, sse::Parser::default()), Nothing::Cut),
         };
-        Self { source, queue: VecDeque::new(), id, nothing }
+        Self { source, queue: VecDeque::new(), id, look, nothing }
     }
 
     pub(super) async fn next(&mut self, visit: &Visit<'_>) -> Result<Step, NetError> {
         loop {
-            while let Some(Read { value, ambiguities }) = self.queue.pop_front() {
+            while let Some(read) = self.queue.pop_front() {
+                // The same bytes answered the same request before.
+                if read.document.as_ref().is_some_and(|document| document.unparsed.is_some()) {
+                    return Ok(Step::Reply(Reply::Result(read)));
+                }
+                let Read { value, ambiguities, document } = read;
                 match jsonrpc::read(value, self.id) {
-                    Said::Result(value) => return Ok(Step::Reply(Reply::Result(Read { value, ambiguities }))),
+                    Said::Result(value) => {
+                        return Ok(Step::Reply(Reply::Result(Read { value, ambiguities, document })));
+                    }
                     Said::Error(error) => return Ok(Step::Reply(Reply::Error(error))),
                     Said::Request(request) => return Ok(Step::Asked(request)),
                     Said::Foreign => self.blame(Nothing::ForeignId),
@@ -190,11 +210,28 @@ impl Reader {
         if bytes.trim_ascii().is_empty() {
             return;
         }
+        let digest = match self.look {
+            Look::Parse => None,
+            Look::Digest { expected } => {
+                let digest = visit.digest(bytes);
+                if expected == Some(digest) {
+                    let document = Some(Document { digest, unparsed: Some(bytes.to_vec()) });
+                    self.queue.push_back(Read { value: Json::Null, ambiguities: Arc::default(), document });
+                    return;
+                }
+                Some(digest)
+            }
+        };
         match visit.parse(bytes).await {
             Ok(parsed) => {
                 let ambiguities = ambiguities(&parsed.issues);
+                let digest = digest.filter(|_| parsed.value.as_object().is_some());
                 let messages = jsonrpc::messages(parsed.value).into_iter();
-                self.queue.extend(messages.map(|value| Read { value, ambiguities: Arc::clone(&ambiguities) }));
+                self.queue.extend(messages.map(|value| Read {
+                    value,
+                    ambiguities: Arc::clone(&ambiguities),
+                    document: digest.map(|digest| Document { digest, unparsed: None }),
+                }));
             }
             Err(error) if error.kind.is_limit() => {
                 self.nothing = Nothing::TooLarge;
@@ -213,7 +250,7 @@ impl Reader {
 }
 
 /// In our words, by kind and number; offsets move with every answer and say nothing.
-fn ambiguities(issues: &[Issue]) -> Arc<[String]> {
+pub(super) fn ambiguities(issues: &[Issue]) -> Arc<[String]> {
     let kinds = [
         (IssueKind::DuplicateMember, "duplicate member name"),
         (IssueKind::LoneSurrogate, "lone surrogate"),

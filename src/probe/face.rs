@@ -10,7 +10,8 @@ use super::lists::{self, ListEnd};
 use super::opening::{self, First, Trail};
 use super::ready::{Failed, Opened, Ready};
 use super::trouble::Trouble;
-use super::{Ask, SecondRead, dates};
+use super::{Ask, SecondRead, dates, echo};
+use crate::model::digest::Digest;
 use crate::model::facet::{Face, Facet, FacetName, UnseenKind, UnseenReason};
 use crate::model::json::Json;
 use crate::model::observation::{
@@ -120,7 +121,8 @@ async fn listen(mut conversation: Conversation<'_>, ask: &Ask<'_>, ready: Ready)
             report.absent(facet, "the capability is not declared");
             continue;
         }
-        let end = Box::pin(lists::read(&mut conversation, facet, &ready, ask.at)).await;
+        let expected = expected(&conversation, ask, &ready, facet, 0);
+        let end = Box::pin(lists::read(&mut conversation, facet, &ready, expected, ask.at)).await;
         report.list(facet, end, ready.capabilities.promises(facet));
     }
     if report.end == End::Ready && matches!(report.get(Facet::McpTools), Some(RawFacet::Seen(_))) {
@@ -136,6 +138,13 @@ async fn listen(mut conversation: Conversation<'_>, ask: &Ask<'_>, ready: Ready)
     conversation.end(ask.target.end_session).await;
     report.finish();
     report
+}
+
+/// The bytes that a read is expected to bring. What a document is depends on the date that is spoken: only that of
+/// the baseline, with which the last scan was asked too, compares.
+fn expected(conversation: &Conversation<'_>, ask: &Ask<'_>, ready: &Ready, facet: Facet, nth: usize) -> Option<Digest> {
+    let known = ask.known.filter(|_| ask.date == Some(ready.date.as_str()));
+    echo::expected(known, FacetName::of(facet, conversation.face()), nth)
 }
 
 /// Once an hour, with the fresh second read, a target whose baseline has a legacy date is asked for 2026-07-28.
@@ -161,7 +170,8 @@ async fn second_read(
         }
         report.detection.evidence.push("no second session could be compared; the first one was read twice".to_owned());
     }
-    lists::read(conversation, Facet::McpTools, ready, ask.at).await
+    let expected = expected(conversation, ask, ready, Facet::McpTools, 1);
+    lists::read(conversation, Facet::McpTools, ready, expected, ask.at).await
 }
 
 impl FaceReport {
@@ -289,7 +299,7 @@ impl FaceReport {
     }
 
     fn seen_page(&mut self, facet: Facet, page: Json, ambiguities: Vec<String>) {
-        self.set(facet, RawFacet::Seen(vec![RawRead { pages: vec![page], ambiguities, fresh: false }]));
+        self.set(facet, RawFacet::Seen(vec![RawRead { pages: vec![page], ambiguities, ..RawRead::default() }]));
     }
 
     fn absent(&mut self, facet: Facet, note: &str) {

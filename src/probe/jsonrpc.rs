@@ -93,6 +93,11 @@ pub(super) fn messages(document: Json) -> Vec<Json> {
     if let Json::Array(items) = document { items } else { vec![document] }
 }
 
+/// The result in a document that was one answer when it came before.
+pub(super) fn result_of(document: Json) -> Option<Json> {
+    if let Json::Object(mut members) = document { members.remove("result") } else { None }
+}
+
 /// What `message` is to the request `id`. Ids are compared by value and type.
 pub(super) fn read(message: Json, id: i64) -> Said {
     let Json::Object(mut members) = message else {

@@ -7,10 +7,11 @@ use jiff::Timestamp;
 
 use super::challenge;
 use super::conversation::{Conversation, Dress};
-use super::exchange::{Exchange, Read, Reply};
+use super::exchange::{Exchange, Look, Read, Reply};
 use super::opening;
 use super::ready::Ready;
 use super::trouble::Trouble;
+use crate::model::digest::Digest;
 use crate::model::facet::{Face, Facet, ListShape, UnseenKind};
 use crate::model::json::{Json, Members};
 use crate::model::observation::{Era, RawRead};
@@ -46,13 +47,20 @@ impl From<Trouble> for Stop {
     }
 }
 
-/// Reads the list of `facet`. A session that was lost is opened anew once, and the list read from its start.
-pub(super) async fn read(conversation: &mut Conversation<'_>, facet: Facet, ready: &Ready, at: Timestamp) -> ListEnd {
+/// Reads the list of `facet`. A session that was lost is opened anew once, and the list read from its start. A
+/// document of the `expected` bytes is left as it is.
+pub(super) async fn read(
+    conversation: &mut Conversation<'_>,
+    facet: Facet,
+    ready: &Ready,
+    expected: Option<Digest>,
+    at: Timestamp,
+) -> ListEnd {
     let Some(shape) = facet.list() else {
         return ListEnd::Missing;
     };
     let lost = || Trouble::new(UnseenKind::HttpStatus, "HTTP 404: the session is gone");
-    match pages(conversation, shape, ready.era, at).await {
+    match pages(conversation, shape, ready.era, expected, at).await {
         Ok(read) => return ListEnd::Seen(read),
         Err(Stop::End(end)) => return end,
         Err(Stop::SessionLost) => {}
@@ -65,7 +73,7 @@ pub(super) async fn read(conversation: &mut Conversation<'_>, facet: Facet, read
         Ok(_) => return ListEnd::Unseen(lost()),
         Err(trouble) => return ListEnd::Unseen(trouble),
     }
-    match pages(conversation, shape, ready.era, at).await {
+    match pages(conversation, shape, ready.era, expected, at).await {
         Ok(read) => ListEnd::Seen(read),
         Err(Stop::End(end)) => end,
         Err(Stop::SessionLost) => ListEnd::Unseen(lost()),
@@ -88,7 +96,7 @@ pub(super) async fn read_fresh(
         },
         (Era::Stateless | Era::Session, _) => other.dress(Dress::Modern),
     }
-    match read(other, facet, ready, at).await {
+    match read(other, facet, ready, None, at).await {
         ListEnd::Seen(read) => Some(ListEnd::Seen(RawRead { fresh: true, ..read })),
         ListEnd::Unseen(trouble) if trouble.ends_scan() => Some(ListEnd::Unseen(trouble)),
         ListEnd::Unseen(_) | ListEnd::Missing | ListEnd::Guarded(_) => None,
@@ -99,6 +107,7 @@ async fn pages(
     conversation: &mut Conversation<'_>,
     shape: ListShape,
     era: Era,
+    expected: Option<Digest>,
     at: Timestamp,
 ) -> Result<RawRead, Stop> {
     let mut whole = RawRead::default();
@@ -110,19 +119,27 @@ async fn pages(
             return Err(Trouble::new(UnseenKind::NotReached, "the scan's time limit ran out").into());
         }
         let params = cursor.map(|cursor: String| ("cursor".to_owned(), Json::from(cursor)));
-        let exchange = conversation.call(shape.method, Members::from_iter(params)).await.map_err(Trouble::from)?;
-        let read = page(conversation, exchange, at, whole.pages.is_empty())?;
+        let is_first = whole.pages.is_empty();
+        let look = Look::Digest { expected: expected.filter(|_| is_first) };
+        let exchange = conversation.call_looking(shape.method, Members::from_iter(params), look).await;
+        let read = page(conversation, exchange.map_err(Trouble::from)?, at, is_first)?;
+        whole.document = read.document.filter(|_| is_first);
+        if whole.document.as_ref().is_some_and(|document| document.unparsed.is_some()) {
+            return Ok(whole);
+        }
         items += count(&read.value, shape, era)?;
         if items > MAX_ITEMS {
             return Err(Trouble::new(UnseenKind::TooLarge, "more than 10,000 items").into());
         }
         let next = next_cursor(&read.value)?;
         let number = whole.pages.len() + 1;
-        whole.ambiguities.extend(read.ambiguities.iter().map(|what| format!("page {number}: {what}")));
+        whole.ambiguities.extend(on_page(number, &read.ambiguities));
         whole.pages.push(read.value);
         let Some(next) = next else {
             return Ok(whole);
         };
+        // More than one document is read anew each time.
+        whole.document = None;
         if whole.pages.len() >= MAX_PAGES {
             return Err(Trouble::new(UnseenKind::CursorLoop, "more than 100 pages").into());
         }
@@ -131,6 +148,11 @@ async fn pages(
         }
         cursor = Some(next);
     }
+}
+
+/// What was ambiguous, and where.
+pub(super) fn on_page(number: usize, ambiguities: &[String]) -> impl Iterator<Item = String> {
+    ambiguities.iter().map(move |what| format!("page {number}: {what}"))
 }
 
 /// The result in an answer to a list request.

@@ -10,7 +10,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use crate::judge;
 use crate::model::inventory::{Auth, Target};
 use crate::model::memory::Memory;
-use crate::model::observation::{AddressClass, Observation};
+use crate::model::observation::{AddressClass, Echo, Observation};
 use crate::model::secret::TextOrSecret;
 use crate::model::snapshot::Snapshot;
 use crate::net::{Door, Scrub};
@@ -28,11 +28,13 @@ pub(super) struct AskManner<'a> {
     pub(super) fresh: bool,
     /// A block is confirmed: one request.
     pub(super) probe_only: bool,
+    /// By what a scan is known to have brought nothing new.
+    pub(super) known: Option<&'a Echo>,
 }
 
 /// One look at `target`, judged against nothing: for `driftd scan`, which has no past.
 pub async fn look(door: &Door, target: &Target, environment: &Environment, now: Timestamp) -> (Observation, Snapshot) {
-    let manner = AskManner { date: None, known_class: None, fresh: true, probe_only: false };
+    let manner = AskManner { date: None, known_class: None, fresh: true, probe_only: false, known: None };
     let observation = observe(door, target, environment, &manner, now).await;
     let snapshot = judge::snapshot::snapshot(&observation, &target.summary(), &Memory::default());
     (observation, snapshot)
@@ -58,6 +60,7 @@ pub(super) async fn observe(
         known_class: manner.known_class,
         second_read: if manner.fresh { SecondRead::Fresh } else { SecondRead::Same },
         probe_only: manner.probe_only,
+        known: manner.known,
         scrub: &scrub,
         at: now,
     };

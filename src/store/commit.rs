@@ -8,10 +8,12 @@ use sqlx::{Connection as _, SqliteConnection};
 
 use super::error::StoreError;
 use super::memory::{self, Remembered};
-use super::runs::{self, Buffered, OpenRun};
-use super::{Writer, baselines, drifts, history, incidents, ledger, outbox};
+use super::runs::{self, Buffered, OpenRun, Tail};
+use super::{Unchanged, Writer, baselines, drifts, history, incidents, ledger, outbox};
+use crate::model::observation::Outcome;
 use crate::model::settlement::Settlement;
 use crate::model::snapshot::Snapshot;
+use crate::model::target::TargetId;
 
 /// What a scan does to its target's runs.
 enum Step<'s> {
@@ -43,13 +45,12 @@ pub(super) async fn commit(
 ) -> Result<(), StoreError> {
     let buffer = &writer.store.inner.buffer;
     let target = &settlement.target;
-    let ahead = buffer.get(target).and_then(|buffered| buffered.run);
-    let step = step(&mut writer.side.conn, settlement, scan, ahead).await?;
+    let step = step(&mut writer.side.conn, settlement, scan, buffer.get(target)).await?;
     let memory = Remembered::of(settlement);
     if is_quiet(settlement)
         && let Some(run) = step.quiet()
     {
-        buffer.put(target.clone(), Buffered { run: run.cloned(), memory });
+        buffer.put(target.clone(), Buffered::Whole { run: run.cloned(), memory });
         return Ok(());
     }
     // Out of the buffer first: were this future dropped after COMMIT went out, an entry left behind would later be
@@ -64,16 +65,41 @@ pub(super) async fn commit(
     written
 }
 
+/// See [`Writer::extend`].
+pub(super) async fn extend(writer: &mut Writer<'_>, target: &TargetId, scan: &Unchanged<'_>) -> Result<(), StoreError> {
+    let buffer = &writer.store.inner.buffer;
+    let tail = Tail::of(scan);
+    if scan.scan.is_none() && buffer.extend(target, tail) {
+        return Ok(());
+    }
+    let buffered = buffer.get(target);
+    let conn = &mut writer.side.conn;
+    let run = runs::open(conn, target, buffered.as_ref()).await?;
+    let run = run.filter(|run| run.snapshot == scan.snapshot && run.outcome == Outcome::Ok);
+    let run = run.ok_or_else(|| StoreError::Other("an unchanged scan has no run".to_owned()))?;
+    let run = run.lengthened(scan)?;
+    let mut memory = memory::remembered(conn, target, buffered).await?;
+    memory.lengthen(&tail.quiet);
+    buffer.put(target.clone(), Buffered::Whole { run: Some(run), memory });
+    Ok(())
+}
+
 async fn step<'s>(
     conn: &mut SqliteConnection,
     settlement: &Settlement,
     scan: Option<&'s Snapshot>,
-    ahead: Option<OpenRun>,
+    buffered: Option<Buffered>,
 ) -> Result<Step<'s>, StoreError> {
+    let target = &settlement.target;
+    let ahead = match &buffered {
+        Some(Buffered::Whole { run, .. }) => run.clone(),
+        Some(Buffered::Tail(_)) => runs::open(conn, target, buffered.as_ref()).await?,
+        None => None,
+    };
     let Some(scan) = scan else { return Ok(Step::Nothing(ahead)) };
     let newest = match &ahead {
         Some(run) => Some(run.clone()),
-        None => runs::newest(conn, &settlement.target).await?,
+        None => runs::open(conn, target, None).await?,
     };
     match newest {
         Some(run) if run.takes(scan) => Ok(Step::Extend(run.extended(scan, settlement.scans.seq)?)),

@@ -8,10 +8,9 @@ use sqlx::SqliteConnection;
 
 use super::columns::Columns as _;
 use super::error::StoreError;
-use super::views::{BaselineGauge, FacetSeen, Gauges, IncidentCount, IncidentState, UnitCount};
+use super::views::{BaselineGauge, Gauges, IncidentCount, IncidentState, UnitCount};
 use crate::model::facet::{Facet, FacetName};
 use crate::model::incident::{Ack, IncidentId, IncidentKind, UnitMark};
-use crate::model::memory::FacetMemory;
 use crate::model::rule::{Impact, Severity};
 use crate::model::target::TargetId;
 
@@ -22,9 +21,8 @@ const UNDECIDED: &str = "SELECT drift.severity, drift.facet, drift.confirmed_at,
      LEFT JOIN incident ON incident.id = drift.incident WHERE drift.ended_at IS NULL AND drift.state = 'open'";
 const BASELINES: &str = "SELECT target, max(at) AS at, min(reviewed) AS reviewed FROM baseline \
      WHERE ended_at IS NULL GROUP BY target ORDER BY target";
-const FACETS: &str = "SELECT target, facets FROM memory ORDER BY target";
 
-/// Everything but [`facets_seen`].
+/// All of it.
 pub(super) async fn load(conn: &mut SqliteConnection, now: Timestamp) -> Result<Gauges, StoreError> {
     let incidents = open_incidents(&mut *conn).await?;
     let mut units = BTreeMap::new();
@@ -145,22 +143,4 @@ async fn baselines(conn: &mut SqliteConnection) -> Result<Vec<BaselineGauge>, St
             })
         })
         .collect()
-}
-
-/// When each facet of each target was last seen, as the rows say.
-pub(super) async fn facets_seen(
-    conn: &mut SqliteConnection,
-) -> Result<BTreeMap<TargetId, BTreeMap<FacetName, FacetMemory>>, StoreError> {
-    let rows = sqlx::query(FACETS).fetch_all(conn).await?;
-    rows.iter().map(|row| Ok((row.parsed("target")?, row.json("facets")?))).collect()
-}
-
-/// The gauges of one target's facets.
-pub(super) fn of_target(target: TargetId, facets: BTreeMap<FacetName, FacetMemory>) -> impl Iterator<Item = FacetSeen> {
-    facets.into_iter().map(move |(facet, memory)| FacetSeen {
-        target: target.clone(),
-        facet,
-        last_seen: memory.last_seen,
-        unseen_since: memory.unseen_since,
-    })
 }

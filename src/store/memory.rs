@@ -5,18 +5,22 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use sqlx::SqliteConnection;
+use sqlx::sqlite::SqliteRow;
 
 use super::columns::{Columns as _, count, millis, to_json};
 use super::error::StoreError;
+use super::runs::Buffered;
 use super::values::Shelf;
 use super::{baselines, drifts, incidents, ledger, outbox};
 use crate::model::facet::FacetName;
 use crate::model::incident::IncidentId;
 use crate::model::memory::{FacetMemory, Memory, ScanMemory};
+use crate::model::observation::Outcome;
 use crate::model::settlement::Settlement;
 use crate::model::target::TargetId;
 
-pub(super) const LOAD: &str = "SELECT scans, facets, recheck FROM memory WHERE target = ?";
+pub(super) const LOAD: &str =
+    "SELECT scans, facets, recheck, quiet_scans, quiet_at, quiet_fresh FROM memory WHERE target = ?";
 
 /// What is remembered of a target's scans and facets: the row that every scan changes.
 #[derive(Clone, Debug, Default)]
@@ -30,19 +34,59 @@ impl Remembered {
     pub(super) fn of(settlement: &Settlement) -> Self {
         Self { scans: settlement.scans.clone(), facets: settlement.facets.clone(), recheck: settlement.recheck }
     }
+
+    /// More scans that showed what the last one showed.
+    pub(super) fn lengthen(&mut self, quiet: &Quiet) {
+        let last = self.scans.last_at;
+        for facet in self.facets.values_mut().filter(|facet| facet.last_seen == last) {
+            facet.last_seen = Some(quiet.at);
+            if let Some(run) = facet.runs.last_mut() {
+                run.to = quiet.at;
+                run.scans = run.scans.saturating_add(quiet.scans);
+            }
+        }
+        quiet.lengthen(&mut self.scans);
+        self.recheck = None;
+    }
 }
 
-/// Everything the core needs to know; `buffered` stands for the row it is ahead of.
+/// Complete scans in a row that showed what the one before them showed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Quiet {
+    /// How many; at least one.
+    pub(super) scans: u32,
+    /// When the last one ended.
+    pub(super) at: Timestamp,
+    /// When the last one ended that read lists a second time over a fresh connection.
+    pub(super) fresh: Option<Timestamp>,
+}
+
+impl Quiet {
+    /// Of a row that may have none.
+    pub(super) fn of(row: &SqliteRow) -> Result<Option<Self>, StoreError> {
+        let Some(at) = row.maybe_time("quiet_at")? else { return Ok(None) };
+        Ok(Some(Self { scans: row.u32("quiet_scans")?, at, fresh: row.maybe_time("quiet_fresh")? }))
+    }
+
+    /// Counts them.
+    pub(super) fn lengthen(&self, scans: &mut ScanMemory) {
+        scans.seq += u64::from(self.scans);
+        scans.last_at = Some(self.at);
+        scans.last_ok = Some(self.at);
+        scans.outcome = Some(Outcome::Ok);
+        scans.not_before = None;
+        scans.last_fresh = self.fresh.or(scans.last_fresh);
+    }
+}
+
+/// Everything the core needs to know; what is buffered is laid over the row it is ahead of.
 pub(super) async fn load(
     conn: &mut SqliteConnection,
     target: &TargetId,
-    buffered: Option<Remembered>,
+    buffered: Option<Buffered>,
     incident_ids: Arc<BTreeSet<IncidentId>>,
 ) -> Result<Memory, StoreError> {
-    let remembered = match buffered {
-        Some(remembered) => remembered,
-        None => read(conn, target).await?,
-    };
+    let remembered = remembered(conn, target, buffered).await?;
     let baseline = baselines::living(conn, target).await?;
     let person = baselines::by_person(conn, target).await?;
     let approvals = baselines::approvals(conn, target).await?;
@@ -75,10 +119,35 @@ pub(super) async fn load(
     })
 }
 
+/// What is remembered; what is buffered is laid over the row it is ahead of.
+pub(super) async fn remembered(
+    conn: &mut SqliteConnection,
+    target: &TargetId,
+    buffered: Option<Buffered>,
+) -> Result<Remembered, StoreError> {
+    match buffered {
+        Some(Buffered::Whole { memory, .. }) => Ok(memory),
+        Some(Buffered::Tail(tail)) => {
+            let mut memory = read(conn, target).await?;
+            // Not if the row was written since.
+            if memory.scans.seq < tail.seq {
+                memory.lengthen(&tail.quiet);
+            }
+            Ok(memory)
+        }
+        None => read(conn, target).await,
+    }
+}
+
 async fn read(conn: &mut SqliteConnection, target: &TargetId) -> Result<Remembered, StoreError> {
     let row = sqlx::query(LOAD).bind(target.as_str()).fetch_optional(conn).await?;
     let Some(row) = row else { return Ok(Remembered::default()) };
-    Ok(Remembered { scans: row.json("scans")?, facets: row.json("facets")?, recheck: row.maybe_time("recheck")? })
+    let mut memory =
+        Remembered { scans: row.json("scans")?, facets: row.json("facets")?, recheck: row.maybe_time("recheck")? };
+    if let Some(quiet) = Quiet::of(&row)? {
+        memory.lengthen(&quiet);
+    }
+    Ok(memory)
 }
 
 /// Writes the row.
@@ -89,11 +158,11 @@ pub(super) async fn write(
 ) -> Result<(), StoreError> {
     let scans = &memory.scans;
     sqlx::query(
-        "INSERT INTO memory (target, seq, outcome, last_scan, last_ok, not_before, recheck, scans, facets) \
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (target) DO UPDATE SET seq = excluded.seq, \
+        "INSERT INTO memory (target, seq, outcome, last_scan, last_ok, not_before, recheck, scans, facets, \
+         quiet_scans) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0) ON CONFLICT (target) DO UPDATE SET seq = excluded.seq, \
          outcome = excluded.outcome, last_scan = excluded.last_scan, last_ok = excluded.last_ok, \
          not_before = excluded.not_before, recheck = excluded.recheck, scans = excluded.scans, \
-         facets = excluded.facets",
+         facets = excluded.facets, quiet_scans = 0, quiet_at = NULL, quiet_fresh = NULL",
     )
     .bind(target.as_str())
     .bind(count(scans.seq))
@@ -104,6 +173,29 @@ pub(super) async fn write(
     .bind(memory.recheck.map(millis))
     .bind(to_json(scans)?)
     .bind(to_json(&memory.facets)?)
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// Writes how many scans followed that showed the same.
+pub(super) async fn write_quiet(
+    conn: &mut SqliteConnection,
+    target: &TargetId,
+    seq: u64,
+    quiet: &Quiet,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "UPDATE memory SET seq = ?, last_scan = ?, last_ok = ?, not_before = NULL, recheck = NULL, \
+         quiet_scans = quiet_scans + ?, quiet_at = ?, quiet_fresh = coalesce(?, quiet_fresh) WHERE target = ?",
+    )
+    .bind(count(seq))
+    .bind(millis(quiet.at))
+    .bind(millis(quiet.at))
+    .bind(quiet.scans)
+    .bind(millis(quiet.at))
+    .bind(quiet.fresh.map(millis))
+    .bind(target.as_str())
     .execute(conn)
     .await?;
     Ok(())

@@ -11,7 +11,7 @@ use sqlx::sqlite::SqliteRow;
 use super::columns::{Columns as _, from_json, to_json};
 use super::error::StoreError;
 use super::prefix::DigestPrefix;
-use super::runs::OpenRun;
+use super::runs::Buffered;
 use super::values::{self, Shelf, unpack};
 use super::views::{Found, StoredSnapshot};
 use crate::model::digest::Digest;
@@ -21,10 +21,10 @@ use crate::model::observation::{Asked, Detection};
 use crate::model::snapshot::{Check, Coverage, Snapshot};
 use crate::model::target::TargetId;
 
-pub(super) const LATEST: &str = "SELECT run.id, run.outcome, run.to_at, run.detail, run.detail_size, \
+pub(super) const LATEST: &str = "SELECT run.id, run.outcome, run.to_at, run.to_seq, run.scans, run.detail, run.detail_size, \
      snapshot.digest, snapshot.model, snapshot.manifest FROM run JOIN snapshot ON snapshot.digest = run.snapshot \
      WHERE run.target = ? ORDER BY run.id DESC LIMIT 1";
-pub(super) const OF_DIGEST: &str = "SELECT run.id, run.outcome, run.to_at, run.detail, run.detail_size, \
+pub(super) const OF_DIGEST: &str = "SELECT run.id, run.outcome, run.to_at, run.to_seq, run.scans, run.detail, run.detail_size, \
      snapshot.digest, snapshot.model, snapshot.manifest FROM run JOIN snapshot ON snapshot.digest = run.snapshot \
      WHERE run.target = ? AND run.snapshot = ? ORDER BY run.id DESC LIMIT 1";
 pub(super) const BY_PREFIX: &str =
@@ -130,11 +130,11 @@ pub(super) async fn put(conn: &mut SqliteConnection, scan: &Snapshot) -> Result<
     Ok(())
 }
 
-/// The snapshot of the newest scan; `buffered` is the run it extended.
+/// The snapshot of the newest scan; what is buffered is laid over.
 pub(super) async fn latest(
     conn: &mut SqliteConnection,
     target: &TargetId,
-    buffered: Option<&OpenRun>,
+    buffered: Option<&Buffered>,
 ) -> Result<Option<StoredSnapshot>, StoreError> {
     let row = sqlx::query(LATEST).bind(target.as_str()).fetch_optional(&mut *conn).await?;
     match row {
@@ -148,7 +148,7 @@ pub(super) async fn by_prefix(
     conn: &mut SqliteConnection,
     target: &TargetId,
     prefix: &DigestPrefix,
-    buffered: Option<&OpenRun>,
+    buffered: Option<&Buffered>,
 ) -> Result<Found<StoredSnapshot>, StoreError> {
     let digests = sqlx::query(BY_PREFIX)
         .bind(target.as_str())
@@ -168,11 +168,10 @@ pub(super) async fn by_prefix(
 async fn assemble(
     conn: &mut SqliteConnection,
     row: &SqliteRow,
-    buffered: Option<&OpenRun>,
+    buffered: Option<&Buffered>,
 ) -> Result<StoredSnapshot, StoreError> {
-    let id = row.int("id")?;
-    let ahead = buffered.filter(|run| run.id == id);
-    let mut detail: ScanDetail = match ahead.and_then(|run| run.detail.as_ref()) {
+    let ahead = buffered.map(|buffered| buffered.of_run(row)).transpose()?.flatten();
+    let mut detail: ScanDetail = match ahead.as_ref().and_then(|run| run.detail.as_ref()) {
         Some(detail) => from_json("scan", detail.as_bytes())?,
         None => from_json("scan", &unpack("scan", row.bytes("detail")?, row.u64("detail_size")?)?)?,
     };

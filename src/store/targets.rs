@@ -9,6 +9,7 @@ use sqlx::sqlite::SqliteRow;
 use super::columns::{Columns as _, millis, to_json, word};
 use super::error::StoreError;
 use super::memory::Remembered;
+use super::runs::Buffered;
 use super::views::{Synced, TargetRow, TargetState};
 use crate::model::target::{TargetId, TargetSummary};
 
@@ -36,15 +37,24 @@ pub(super) async fn one(conn: &mut SqliteConnection, id: &TargetId) -> Result<Op
 }
 
 /// What is buffered of a target stands for what its row says.
-pub(super) fn overlay(row: &mut TargetRow, memory: &Remembered) {
-    let scans = &memory.scans;
-    if scans.seq >= row.seq {
-        row.seq = scans.seq;
-        row.outcome = scans.outcome;
-        row.last_scan = scans.last_at;
-        row.last_ok = scans.last_ok;
-        row.not_before = scans.not_before;
-        row.recheck = memory.recheck;
+pub(super) fn overlay(row: &mut TargetRow, buffered: &Buffered) {
+    match buffered {
+        Buffered::Whole { memory: Remembered { scans, recheck, .. }, .. } if scans.seq >= row.seq => {
+            row.seq = scans.seq;
+            row.outcome = scans.outcome;
+            row.last_scan = scans.last_at;
+            row.last_ok = scans.last_ok;
+            row.not_before = scans.not_before;
+            row.recheck = *recheck;
+        }
+        Buffered::Tail(tail) if tail.seq > row.seq => {
+            row.seq = tail.seq;
+            row.last_scan = Some(tail.quiet.at);
+            row.last_ok = Some(tail.quiet.at);
+            row.not_before = None;
+            row.recheck = None;
+        }
+        Buffered::Whole { .. } | Buffered::Tail(_) => {}
     }
 }
 

@@ -5,15 +5,17 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use crate::model::digest::Digest;
-use crate::model::drift::DriftRow;
-use crate::model::facet::{FacetName, FacetState};
+use crate::model::drift::{DriftRow, DriftState};
+use crate::model::facet::{FacetName, FacetState, UnseenReason};
 use crate::model::incident::{IncidentId, IncidentKind};
 use crate::model::ledger::LedgerEntry;
+use crate::model::memory::ScanMemory;
 use crate::model::notice::MessageState;
-use crate::model::observation::{Asked, Detection, Outcome};
+use crate::model::observation::{Asked, Detection, DetectionState, Outcome};
+use crate::model::pointer::Pointer;
 use crate::model::rule::{Impact, Severity};
 use crate::model::settlement::HistoryLine;
-use crate::model::snapshot::{Check, Coverage};
+use crate::model::snapshot::{Check, Coverage, Snapshot};
 use crate::model::target::{TargetId, TargetSummary};
 
 /// What a prefix led to.
@@ -95,6 +97,65 @@ pub struct StoredSnapshot {
     pub mcp: Detection,
     /// What that scan checked.
     pub checks: Vec<Check>,
+}
+
+/// A complete scan that showed what the one before it showed, while nothing about its target was on its way: only
+/// counts and last-seen times move.
+#[derive(Clone, Copy, Debug)]
+pub struct Unchanged<'a> {
+    /// Its number.
+    pub seq: u64,
+    /// Digest of its snapshot, and of the one before.
+    pub snapshot: Digest,
+    /// When it began.
+    pub began: Timestamp,
+    /// When it ended.
+    pub ended: Timestamp,
+    /// Lists were read a second time over a fresh connection.
+    pub fresh: bool,
+    /// The scan, unless every byte of it was that of the one before.
+    pub scan: Option<&'a Snapshot>,
+}
+
+/// What the scanning of a target goes on from: its past without any value.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Resumed {
+    /// What is remembered of its scans.
+    pub scans: ScanMemory,
+    /// When each facet was last seen or absent.
+    pub last_seen: BTreeMap<FacetName, Timestamp>,
+    /// Earliest instant at which a further scan can confirm or revert something.
+    pub recheck: Option<Timestamp>,
+    /// Drifts that have not ended.
+    pub standing: Vec<Standing>,
+    /// Its newest scan.
+    pub last: Option<LastScan>,
+}
+
+/// A drift that has not ended, without its values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// Where.
+    pub facet: FacetName,
+    /// Where in it.
+    pub path: Pointer,
+    /// Which rule tells it.
+    pub rule: String,
+    /// Where in its life it is.
+    pub state: DriftState,
+}
+
+/// What a scan said of a target's sight.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LastScan {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What it found out about MCP.
+    pub mcp: DetectionState,
+    /// What it watched.
+    pub coverage: BTreeMap<FacetName, Coverage>,
+    /// What it did not see, and why.
+    pub unseen: BTreeMap<FacetName, UnseenReason>,
 }
 
 /// Scans in a row that ended alike with one snapshot.
@@ -283,19 +344,6 @@ pub struct BaselineGauge {
     pub accepted_at: Timestamp,
     /// A person has accepted all of it.
     pub reviewed: bool,
-}
-
-/// When a facet was last seen, for gauges.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FacetSeen {
-    /// Whose.
-    pub target: TargetId,
-    /// Which.
-    pub facet: FacetName,
-    /// Last time it was seen or absent.
-    pub last_seen: Option<Timestamp>,
-    /// Since when it has been unseen.
-    pub unseen_since: Option<Timestamp>,
 }
 
 /// What the store knows for `/metrics`; what is zero is left out.

@@ -5,7 +5,7 @@ use sqlx::{Connection as _, Sqlite, Transaction};
 use tokio::sync::MutexGuard;
 
 use super::runs::Buffered;
-use super::{Result, Retry, Store, Synced, WriteSide, commit, memory, outbox, runs, targets};
+use super::{Result, Retry, Store, Synced, Unchanged, WriteSide, commit, memory, outbox, runs, targets};
 use crate::model::memory::Memory;
 use crate::model::notice::Message;
 use crate::model::settlement::Settlement;
@@ -33,7 +33,7 @@ impl Writer<'_> {
     /// # Errors
     /// As SQLite says.
     pub async fn memory(&mut self, target: &TargetId) -> Result<Memory> {
-        let ahead = self.store.inner.buffer.get(target).map(|buffered| buffered.memory);
+        let ahead = self.store.inner.buffer.get(target);
         memory::load(&mut self.side.conn, target, ahead, self.store.incident_ids()).await
     }
 
@@ -45,6 +45,14 @@ impl Writer<'_> {
     /// [`StoreError::Ledger`](super::StoreError::Ledger) when its entries do not continue the ledger, and what SQLite says.
     pub async fn commit(&mut self, settlement: &Settlement, scan: Option<&Snapshot>, now: Timestamp) -> Result<()> {
         commit::commit(self, settlement, scan, now).await
+    }
+
+    /// Buffers an unchanged scan of `target` until [`Store::flush_runs`].
+    ///
+    /// # Errors
+    /// As SQLite says; and [`StoreError::Other`] when the newest run shows something else, which is a fault of ours.
+    pub async fn extend(&mut self, target: &TargetId, scan: &Unchanged<'_>) -> Result<()> {
+        commit::extend(self, target, scan).await
     }
 
     async fn begin(&mut self) -> Result<Transaction<'_, Sqlite>> {
@@ -136,10 +144,18 @@ impl Store {
 async fn flush(writer: &mut Writer<'_>, part: &[(TargetId, Buffered)]) -> Result<()> {
     let mut tx = writer.begin().await?;
     for (target, entry) in part {
-        if let Some(run) = &entry.run {
-            runs::write(&mut tx, run).await?;
+        match entry {
+            Buffered::Whole { run, memory } => {
+                if let Some(run) = run {
+                    runs::write(&mut tx, run).await?;
+                }
+                memory::write(&mut tx, target, memory).await?;
+            }
+            Buffered::Tail(tail) => {
+                runs::write_tail(&mut tx, target, tail).await?;
+                memory::write_quiet(&mut tx, target, tail.seq, &tail.quiet).await?;
+            }
         }
-        memory::write(&mut tx, target, &entry.memory).await?;
     }
     tx.commit().await?;
     Ok(())

@@ -134,5 +134,6 @@ fn observation(facets: BTreeMap<FacetName, RawFacet>) -> Observation {
         remarks: Vec::new(),
         not_before: None,
         address_class: None,
+        echo: None,
     }
 }

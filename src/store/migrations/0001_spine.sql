@@ -23,8 +23,8 @@ CREATE TABLE target (
     retired_at INTEGER
 ) STRICT, WITHOUT ROWID;
 
--- What is remembered of a target's scans and facets: one row, rewritten whole, so that a batch of last-seen times
--- costs one statement a target.
+-- What is remembered of a target's scans and facets: one row, rewritten whole, or only lengthened by unchanged scans,
+-- so that a batch of last-seen times costs one short statement a target.
 CREATE TABLE memory (
     target     TEXT PRIMARY KEY REFERENCES target (id),
     seq        INTEGER NOT NULL,
@@ -34,7 +34,11 @@ CREATE TABLE memory (
     not_before INTEGER,
     recheck    INTEGER,
     scans      TEXT NOT NULL,
-    facets     TEXT NOT NULL
+    facets     TEXT NOT NULL,
+    -- Complete scans since the one that `scans` and `facets` tell of, which all showed what that one showed.
+    quiet_scans INTEGER NOT NULL,
+    quiet_at    INTEGER,
+    quiet_fresh INTEGER
 ) STRICT;
 
 -- Content-addressed: which facets were seen (with the digests of their values) or absent.

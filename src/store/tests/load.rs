@@ -4,9 +4,11 @@ use sqlx::Row as _;
 
 use super::fixtures::{Fixture, at, id, quiet, scan, summary, value};
 use crate::model::settlement::Settlement;
-use crate::store::{baselines, drifts, history, incidents, ledger, memory, outbox, runs, snapshots, targets, values};
+use crate::store::{
+    baselines, drifts, history, incidents, ledger, memory, outbox, resume, runs, snapshots, targets, values,
+};
 
-const BY_INDEX: [&str; 26] = [
+const BY_INDEX: [&str; 29] = [
     baselines::LIVING,
     baselines::BY_PERSON,
     baselines::APPROVALS,
@@ -23,6 +25,9 @@ const BY_INDEX: [&str; 26] = [
     ledger::HEAD,
     ledger::RANGE,
     memory::LOAD,
+    resume::LAST,
+    resume::MEMORIES,
+    resume::STANDING,
     outbox::TOLD_OF_OWNER,
     outbox::TOLD,
     outbox::DUE_NOTICES,
@@ -78,6 +83,8 @@ async fn with_ten_thousand_targets_one_is_loaded_and_all_are_flushed() {
     let store = fixture.reopened().await;
     let rows = store.targets().await.unwrap();
     assert_eq!(rows.iter().filter(|row| row.seq >= 1).count(), 10_000);
-    assert_eq!(store.facets_seen().await.unwrap().len(), 10_000);
+    let ids: Vec<_> = inventory.iter().map(|target| target.id.clone()).collect();
+    let resumed = store.resume(&ids).await.unwrap();
+    assert_eq!(resumed.values().filter(|target| target.last_seen.len() == 1 && target.scans.seq >= 1).count(), 10_000);
     assert_eq!(store.memory(&id("t9999")).await.unwrap().scans, quiet(1, 0).scans);
 }

@@ -43,7 +43,8 @@ async fn unchanged_scans_extend_one_run_and_write_nothing_until_the_flush() {
         let target = fixture.store.target(&id("a")).await.unwrap().unwrap();
         assert_eq!((target.seq, target.last_scan), (n.unsigned_abs() + 1, Some(at(n * 60))));
         assert_eq!(fixture.store.targets().await.unwrap(), [target]);
-        assert_eq!(fixture.store.facets_seen().await.unwrap()[0].last_seen, Some(at(n * 60)));
+        let resumed = fixture.store.resume(&[id("a")]).await.unwrap();
+        assert!(resumed[&id("a")].last_seen.values().all(|seen| *seen == at(n * 60)));
         assert_shows(&fixture.store.latest_snapshot(&id("a")).await.unwrap().unwrap(), &newest);
         let runs = fixture.store.runs(&id("a"), 10).await.unwrap();
         assert_eq!((runs.len(), runs[0].scans, runs[0].to_at), (1, n.unsigned_abs() + 1, at(n * 60)));
