@@ -7,6 +7,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::connect_info::Connected;
 use axum::extract::{ConnectInfo, State};
@@ -21,6 +22,10 @@ use tokio::net::unix::UCred;
 use tokio::net::{UnixListener, UnixStream};
 
 use crate::operations::{Answer, Office, Refused, Request};
+use crate::serving;
+
+/// How long open connections may hold up a stop; what they wait for is still running then.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// Answers of the daemon are at most this long.
 const MAX_ANSWER: usize = 256 << 20;
@@ -33,15 +38,20 @@ pub struct Control {
 }
 
 impl Control {
-    /// Binds `path` with mode 0660. A socket that a dead daemon left is replaced; the store's lock has already shown
-    /// that no other daemon runs.
+    /// Binds `path` with mode 0660. A socket that a dead daemon left is replaced; one that somebody listens on is not:
+    /// a daemon with another store may have been given the same path.
     ///
     /// # Errors
-    /// When the path is taken by something that is no socket, or cannot be bound.
+    /// When the path is taken by a living socket or by something that is no socket, or cannot be bound.
     pub fn bind(path: &Path) -> io::Result<Self> {
         use std::os::unix::fs::FileTypeExt as _;
         match std::fs::symlink_metadata(path) {
-            Ok(found) if found.file_type().is_socket() => std::fs::remove_file(path)?,
+            Ok(found) if found.file_type().is_socket() => {
+                if std::os::unix::net::UnixStream::connect(path).is_ok() {
+                    return Err(io::Error::new(io::ErrorKind::AddrInUse, "another program listens on it"));
+                }
+                std::fs::remove_file(path)?;
+            }
             Ok(_) => {
                 return Err(io::Error::new(io::ErrorKind::AlreadyExists, "something that is no socket stands there"));
             }
@@ -65,7 +75,8 @@ impl Control {
         let Some(listener) = self.listener.take() else { return Ok(()) };
         let router = Router::new().route("/v1", post(answer)).with_state(office);
         let service = router.into_make_service_with_connect_info::<Peer>();
-        axum::serve(listener, service).with_graceful_shutdown(stop).await
+        serving::bounded(stop, GRACE, |stop| axum::serve(listener, service).with_graceful_shutdown(stop).into_future())
+            .await
     }
 }
 
@@ -136,6 +147,11 @@ pub enum AskError {
     },
 }
 
+/// How long an answer may take: a scan takes its own time, all else is a look into the store.
+const fn patience(request: &Request) -> Duration {
+    if matches!(request, Request::ScanNow { .. }) { Duration::from_hours(1) } else { Duration::from_mins(1) }
+}
+
 /// Asks the daemon that listens on `path`.
 ///
 /// # Errors
@@ -168,6 +184,11 @@ pub async fn ask(path: &Path, request: &Request) -> Result<Result<Answer, Refuse
         let read = if success { serde_json::from_slice(&body).map(Ok) } else { serde_json::from_slice(&body).map(Err) };
         read.map_err(|error| broken(format!("its answer is not one of this version's: {error}")))
     };
+    let patience = patience(request);
+    let exchange = async {
+        let late = |_| broken(format!("no answer within {} s", patience.as_secs()));
+        tokio::time::timeout(patience, exchange).await.map_err(late)?
+    };
     let mut exchange = std::pin::pin!(exchange);
     let mut connection = std::pin::pin!(connection);
     // The connection moves the bytes; it may end before the answer is read to its end, never the other way round.
@@ -177,5 +198,24 @@ pub async fn ask(path: &Path, request: &Request) -> Result<Result<Answer, Refuse
             ended.map_err(|error| broken(error.to_string()))?;
             exchange.await
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_socket_in_use_is_not_taken_and_a_dead_one_is() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("c.sock");
+        let first = Control::bind(&path).unwrap();
+        let refused = Control::bind(&path).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::AddrInUse);
+        assert!(UnixStream::connect(&path).await.is_ok(), "the first still listens");
+        drop(first);
+        drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+        assert!(path.exists(), "as after kill -9");
+        Control::bind(&path).unwrap();
     }
 }

@@ -4,10 +4,11 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
@@ -15,6 +16,10 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use crate::metrics::{Metrics, TargetGauges};
+use crate::serving;
+
+/// How long open connections may hold up a stop.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// What the listener shows.
 #[derive(Clone)]
@@ -66,7 +71,7 @@ pub async fn serve(
         .route("/-/ready", get(ready))
         .with_state(shown)
         .layer(from_fn_with_state(address, only_our_host));
-    axum::serve(listener, router).with_graceful_shutdown(stop).await
+    serving::bounded(stop, GRACE, |stop| axum::serve(listener, router).with_graceful_shutdown(stop).into_future()).await
 }
 
 async fn metrics(State(shown): State<Shown>) -> Response {
@@ -90,8 +95,10 @@ async fn ready(State(shown): State<Shown>) -> Response {
 }
 
 async fn only_our_host(State(address): State<SocketAddr>, request: Request, next: Next) -> Response {
-    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
-    if host.is_none_or(|host| is_ours(host, address)) {
+    // Each of them: the target of the request goes before the field, and a second field is a trick.
+    let is_named_ours = |host: &HeaderValue| host.to_str().is_ok_and(|host| is_ours(host, address));
+    let asks_us = request.uri().authority().is_none_or(|authority| is_ours(authority.as_str(), address));
+    if asks_us && request.headers().get_all(header::HOST).iter().all(is_named_ours) {
         next.run(request).await
     } else {
         (StatusCode::MISDIRECTED_REQUEST, "this Host is not served here\n").into_response()
@@ -105,13 +112,16 @@ fn is_ours(host: &str, address: SocketAddr) -> bool {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) && !name.ends_with(':') => name,
         Some(_) | None => host,
     };
-    let literal: Option<IpAddr> = name.trim_start_matches('[').trim_end_matches(']').parse().ok();
+    let bare = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(name);
+    let literal: Option<IpAddr> = bare.parse().ok();
     name.eq_ignore_ascii_case("localhost")
         || literal.is_some_and(|literal| address.ip().is_unspecified() || literal == address.ip())
 }
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
     use super::*;
 
     #[test]
@@ -128,8 +138,35 @@ mod tests {
             ("[::1]:7439", everywhere, true),
             ("[::1]", everywhere, true),
             ("127.0.0.1.evil.example", everywhere, false),
+            ("[[127.0.0.1]]", local, false),
+            ("user@localhost", local, false),
+            ("", local, false),
         ] {
             assert_eq!(is_ours(host, address), ours, "{host} on {address}");
+        }
+    }
+
+    #[tokio::test]
+    async fn no_spelling_of_a_foreign_host_is_served() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let router =
+            Router::new().route("/-/healthy", get(async || "ok\n")).layer(from_fn_with_state(address, only_our_host));
+        let mut server = tokio::task::JoinSet::new();
+        server.spawn(async move { axum::serve(listener, router).await });
+        for (target, fields, served) in [
+            ("/-/healthy", &b"Host: localhost\r\n"[..], true),
+            ("http://localhost/-/healthy", b"Host: localhost\r\n", true),
+            ("http://evil.example/-/healthy", b"Host: localhost\r\n", false),
+            ("/-/healthy", b"Host: \xff\xfe.example\r\n", false),
+            ("/-/healthy", b"Host: localhost\r\nHost: evil.example\r\n", false),
+        ] {
+            let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+            let request = [b"GET ", target.as_bytes(), b" HTTP/1.1\r\nConnection: close\r\n", fields, b"\r\n"].concat();
+            stream.write_all(&request).await.unwrap();
+            let mut answer = Vec::new();
+            stream.read_to_end(&mut answer).await.unwrap();
+            assert_eq!(answer.starts_with(b"HTTP/1.1 200"), served, "{}", String::from_utf8_lossy(&request));
         }
     }
 }

@@ -23,6 +23,7 @@ pub mod probe;
 pub mod receiver;
 pub mod scan;
 pub mod secret;
+pub mod serving;
 pub mod signals;
 pub mod store;
 pub mod supervise;

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::path::Path;
 
 use anyhow::Context as _;
@@ -72,8 +74,29 @@ fn exit(judgment: &Judgment, args: &DiffArgs) -> Exit {
 }
 
 fn read(path: &Path) -> anyhow::Result<Snapshot> {
-    let size = std::fs::metadata(path).with_context(|| format!("failed to read {}", path.display()))?.len();
-    anyhow::ensure!(size <= MAX_FILE, "{} is larger than any snapshot", path.display());
-    let text = std::fs::read(path).with_context(|| format!("failed to read {}", path.display()))?;
+    let text = bounded(path, MAX_FILE).with_context(|| format!("failed to read {}", path.display()))?;
     document::read(&text).with_context(|| format!("{} is no snapshot and no list", path.display()))
+}
+
+/// Reads what has no length of its own too (a pipe, a device), and never more than `most` bytes.
+fn bounded(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    let read = File::open(path)?.take(most.saturating_add(1)).read_to_end(&mut text)?;
+    if u64::try_from(read).is_ok_and(|read| read <= most) {
+        Ok(text)
+    } else {
+        Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is larger than any snapshot"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_without_an_end_is_refused() {
+        let error = bounded(Path::new("/dev/zero"), 1 << 16).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
+        assert_eq!(bounded(Path::new("/dev/null"), 0).unwrap(), Vec::<u8>::new());
+    }
 }

@@ -22,14 +22,30 @@ pub(super) fn write(page: &str) -> io::Result<()> {
     }
 }
 
-/// Writes a document as JSON.
+/// Writes a document as JSON, in which a terminal finds nothing to act on.
 ///
 /// # Errors
 /// When it cannot be encoded or written.
 pub(super) fn json(document: &impl Serialize) -> io::Result<()> {
-    let mut page = serde_json::to_string_pretty(document)?;
+    let mut page = escaped(&serde_json::to_string_pretty(document)?);
     page.push('\n');
     write(&page)
+}
+
+/// The same document with every hidden character as its escape. Such characters stand in strings only, the line
+/// breaks of the layout apart.
+fn escaped(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for character in json.chars() {
+        if character == '\n' || !text::is_hidden(character) {
+            out.push(character);
+            continue;
+        }
+        for unit in character.encode_utf16(&mut [0; 2]) {
+            let _ = write!(out, "\\u{unit:04x}");
+        }
+    }
+    out
 }
 
 /// Rows of cells, aligned; cells are made inert.
@@ -78,4 +94,19 @@ pub(super) fn instant(at: jiff::Timestamp) -> String {
 /// An instant that may not be.
 pub(super) fn maybe(at: Option<jiff::Timestamp>) -> String {
     at.map_or_else(|| "-".to_owned(), instant)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_says_the_same_and_moves_no_terminal() {
+        let value = serde_json::json!({ "\u{9b}31m": ["\u{202e}x\u{7f}\n", "\u{e0041}", "é 😀"] });
+        let plain = serde_json::to_string_pretty(&value).unwrap();
+        let escaped = escaped(&plain);
+        assert!(escaped.chars().all(|character| character == '\n' || !text::is_hidden(character)), "{escaped}");
+        assert!(escaped.contains("\\u202ex") && escaped.contains("é 😀"), "{escaped}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&escaped).unwrap(), value);
+    }
 }

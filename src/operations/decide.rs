@@ -15,8 +15,12 @@ use crate::model::notice::Body;
 use crate::model::observation::Asked;
 use crate::model::settlement::Settlement;
 use crate::model::target::{BaselineMode, TargetId, TargetSummary};
+use crate::model::text;
 use crate::store::{Retry, Writer};
 use crate::watch::Handle;
+
+/// Characters of a reason or a ticket: each entry of the ledger repeats them, and a message shows them.
+const MAX_SAID: usize = 2000;
 
 /// What is decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +46,7 @@ impl Office {
         let order = Order {
             about,
             except: decision.except,
-            author: author(who, decision.reason, decision.ticket, decision.until),
+            author: author(who, decision.reason, decision.ticket, decision.until, self.clock.now())?,
         };
         let mut writer = self.store.writer().await;
         let memory = writer.memory(&target).await?;
@@ -86,7 +90,7 @@ impl Office {
         let summary = self.summary(&target).await?;
         let scene = self.scene(&target, &summary, &memory);
         let named = Named { digest: snapshot.digest, facets: &snapshot.facets, asked: &snapshot.asked, beside };
-        let author = author(who, Some(reason), ticket, None);
+        let author = author(who, Some(reason), ticket, None, self.clock.now())?;
         let settlement =
             settle::settle_baseline_accept(&scene, &named, &author).map_err(|refusal| refused(&refusal))?;
         self.commit(&mut writer, &settlement).await?;
@@ -233,9 +237,25 @@ async fn asked(watch: &Handle, target: TargetId) -> Result<crate::scan::Report, 
     }
 }
 
-fn author(who: &str, reason: Option<String>, ticket: Option<String>, until: Option<jiff::Timestamp>) -> Author {
-    let reason = reason.filter(|reason| !reason.trim().is_empty());
-    Author { who: who.to_owned(), reason, ticket, until }
+/// The person and what they say. A reason that shows nothing is none.
+fn author(
+    who: &str,
+    reason: Option<String>,
+    ticket: Option<String>,
+    until: Option<jiff::Timestamp>,
+    now: jiff::Timestamp,
+) -> Result<Author, Refused> {
+    for (what, said) in [("reason", &reason), ("ticket", &ticket)] {
+        let length = said.as_ref().map_or(0, |said| said.chars().count());
+        if length > MAX_SAID {
+            return Err(Refused::Usage(format!("a {what} has at most {MAX_SAID} characters, this one has {length}")));
+        }
+    }
+    if let Some(until) = until.filter(|until| *until <= now) {
+        return Err(Refused::Usage(format!("{until} is over: give a date to come")));
+    }
+    let shows = |reason: &String| reason.chars().any(|c| !c.is_whitespace() && !text::is_hidden(c));
+    Ok(Author { who: who.to_owned(), reason: reason.filter(shows), ticket, until })
 }
 
 /// A refusal in the words of its reader: what to name instead, what stands now.
@@ -271,5 +291,27 @@ fn decided(action: &str, who: &str, settlement: &Settlement) -> Decided {
         entries: settlement.ledger.iter().map(|entry| entry.no).collect(),
         who: who.to_owned(),
         incident,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_person_says_is_bounded_and_visible_and_still_to_come() {
+        let now: jiff::Timestamp = "2026-11-30T12:00:00Z".parse().unwrap();
+        let said = |reason: &str, until| author("person:oncall", Some(reason.to_owned()), None, until, now);
+        assert_eq!(said(" read ", None).unwrap().reason.as_deref(), Some(" read "));
+        for nothing in ["", "  ", "\u{1b}\u{202e}", "\u{200b}\n"] {
+            assert_eq!(said(nothing, None).unwrap().reason, None, "{nothing:?}");
+        }
+        assert!(matches!(said(&"é".repeat(MAX_SAID + 1), None), Err(Refused::Usage(_))));
+        assert!(said(&"é".repeat(MAX_SAID), None).is_ok());
+        for (until, fine) in
+            [("2026-11-30T12:00:00Z", false), ("2020-01-01T00:00:00Z", false), ("2026-12-07T00:00:00Z", true)]
+        {
+            assert_eq!(said("on it", Some(until.parse().unwrap())).is_ok(), fine, "{until}");
+        }
     }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::support::checkout;
 
 /// Each module of `src` and those that it may name.
-const ARROWS: [(&str, &[&str]); 26] = [
+const ARROWS: [(&str, &[&str]); 27] = [
     // Nouns and pure steps.
     ("model", &[]),
     ("judge", &["model"]),
@@ -18,6 +18,7 @@ const ARROWS: [(&str, &[&str]); 26] = [
     ("crash", &[]),
     ("secret", &["model"]),
     ("signals", &[]),
+    ("serving", &[]),
     ("logging", &["model"]),
     ("net", &["model", "secret"]),
     ("metrics", &["model"]),
@@ -31,8 +32,8 @@ const ARROWS: [(&str, &[&str]); 26] = [
     ("watch", &["model", "clock", "metrics", "scan"]),
     ("deliver", &["model", "clock", "crash", "backoff", "receiver"]),
     ("operations", &["model", "judge", "clock", "store", "scan", "watch"]),
-    ("http", &["metrics"]),
-    ("control", &["operations"]),
+    ("http", &["metrics", "serving"]),
+    ("control", &["operations", "serving"]),
     ("supervise", &["signals"]),
     // The whole.
     (

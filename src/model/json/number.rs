@@ -76,7 +76,9 @@ impl Number {
         self.plain()
     }
 
-    fn scientific(&self) -> String {
+    /// Digits and exponent, as a number is written that no plain spelling is made of.
+    #[must_use]
+    pub(super) fn scientific(&self) -> String {
         let sign = if self.negative { "-" } else { "" };
         format!("{sign}{}e{}", self.digits, self.exponent)
     }

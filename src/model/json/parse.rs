@@ -290,6 +290,8 @@ impl Parser<'_> {
         let number = Number::from_decimal(std::str::from_utf8(spelling).unwrap_or("0"));
         if number.is_out_of_range() {
             self.issue(IssueKind::NumberOutOfRange, start);
+            // The canonical form writes it as text; what is read back from the store has to be what was compared.
+            return Ok(Json::String(number.scientific()));
         }
         Ok(Json::Number(number))
     }

@@ -28,6 +28,19 @@ fn numbers_are_equal_by_decimal_value_and_keep_every_digit() {
 }
 
 #[test]
+fn what_is_read_back_is_what_was_read() {
+    let nines = "9".repeat(5000);
+    for text in [
+        "[1e401,-1e-999999999999,1e400,-1e-400,1E+2,-0.0]",
+        &format!("{{\"y\":{nines}}}"),
+        "{\"a\\ud800\":\"\\udfff\",\"n\\u0000\":1,\"a\":1,\"a\":2}",
+    ] {
+        let read = parse(text);
+        assert_eq!(Json::parse_trusted(read.canonical().as_bytes()).as_ref(), Ok(&read), "{text:.60}");
+    }
+}
+
+#[test]
 fn members_are_written_in_utf16_order() {
     // U+E000 is below U+10000 by code point and above its high surrogate in UTF-16.
     assert_eq!(parse("{\"\u{e000}\":1,\"\u{10000}\":2}").canonical(), "{\"\u{10000}\":2,\"\u{e000}\":1}");
