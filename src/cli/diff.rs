@@ -12,6 +12,7 @@ use super::exit::Exit;
 use super::{DiffArgs, Output, page};
 use crate::judge::fold::{Folding, fold};
 use crate::judge::{self, document, effective};
+use crate::model::drift::Detail;
 use crate::model::incident::UnitMark;
 use crate::model::judgment::Judgment;
 use crate::model::memory::Memory;
@@ -44,6 +45,7 @@ pub(super) fn diff(output: Output, args: &DiffArgs) -> anyhow::Result<Exit> {
                         judgment.drifts.iter().find(|drift| drift.facet == member.facet && drift.path == member.path);
                     if let Some(drift) = drift {
                         let _ = writeln!(out, "      {}", text::inert(&drift.message, 400));
+                        out.extend(drift.details.iter().map(detail));
                     }
                 }
             }
@@ -55,6 +57,17 @@ pub(super) fn diff(output: Output, args: &DiffArgs) -> anyhow::Result<Exit> {
         }
     }
     Ok(exit(&judgment, args))
+}
+
+/// One line of what differs, as the messages show it.
+fn detail(detail: &Detail) -> String {
+    let line = match detail {
+        Detail::Text { text } => text::inert(text, 400),
+        Detail::Moved { from, to } => format!("{} -> {}", text::value(from), text::value(to)),
+        Detail::Words { diff, .. } => text::inert(diff, 2_000),
+        Detail::Quote { label, text } => format!("{}: {}", text::inert(label, 100), text::value(text)),
+    };
+    format!("        {line}\n")
 }
 
 fn unseen(judgment: &Judgment) -> String {

@@ -58,6 +58,10 @@ async fn scan_of_a_url_writes_the_snapshot_document() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn scan_exits_3_where_it_got_no_verdict() {
+    let refused = ScriptedPeer::start(Script { guard: Some("t0ken"), ..Script::default() }).await;
+    let guarded = empty().driftd(&["scan", &refused.url()]).await;
+    assert_eq!(guarded.status.code(), Some(0), "lists behind a 401 are not watched without a credential");
+    assert!(out(&guarded).contains("ok (door only: tools not read, no credential"), "{}", out(&guarded));
     let mut peer = ScriptedPeer::start(Script { quirk: Quirk::ListStatus(500), ..Script::default() }).await;
     let home = empty();
     let partial = home.driftd(&["scan", &peer.url()]).await;
@@ -93,8 +97,19 @@ async fn diff_of_saved_snapshots_tells_what_the_daemon_would() {
     assert_eq!(document["drifts"][0]["rule"], "tool.removed");
     assert_eq!(document["drifts"][0]["path"], "/items/get_invoice");
     assert_eq!(document["units"][0]["items"], serde_json::json!(["get_invoice"]));
+    let human = home.driftd(&["diff", &path("old.json"), &path("new.json")]).await;
+    assert!(out(&human).contains("[tool.removed]") && out(&human).contains("get_invoice"), "{}", out(&human));
     let lenient = home.driftd(&["diff", &path("old.json"), &path("new.json"), "--fail-on", "critical"]).await;
     assert_eq!(lenient.status.code(), Some(0));
+
+    peer.change(|script| {
+        script.tools = Some(vec![tool("list_invoices", "Lists the invoices of a supplier.")]);
+        script.version = "3.2.0".to_owned();
+    });
+    home.driftd(&["scan", &peer.url(), "--save", &path("newest.json")]).await;
+    let words = home.driftd(&["diff", &path("new.json"), &path("newest.json")]).await;
+    assert!(out(&words).contains("[-customer.-] {+supplier.+}"), "what differs is shown: {}", out(&words));
+    assert!(out(&words).contains("3.1.0") && out(&words).contains("-> "), "{}", out(&words));
 
     let bare = |tools: Value| serde_json::json!({ "tools": tools }).to_string();
     home.write("bare-old.json", &bare(serde_json::json!([tool("a", "One."), tool("b", "Two.")])));

@@ -123,14 +123,14 @@ async fn units_are_left_out_by_number_and_one_place_is_named_by_fingerprint() {
     daemon.scan_twice("peer", Duration::from_mins(5)).await;
     let incident = daemon.incidents().await.remove(0);
     assert_eq!(incident.units.len(), 2, "{incident:#?}");
-    let added = incident.units.iter().find(|unit| unit.rule.starts_with("tool.added")).unwrap().n.to_string();
+    let added = incident.units.iter().find(|unit| unit.rule.starts_with("tool.added")).unwrap().n;
     let none = ["drift", "accept", &incident.reference, "--except", "1", "--except", "2", "--reason", "x"];
     let none = home.driftd(&none).await;
     assert_eq!(none.status.code(), Some(2), "{}", out(&none));
     let unknown = home.driftd(&["drift", "accept", &incident.reference, "--except", "9", "--reason", "x"]).await;
     assert_eq!(unknown.status.code(), Some(2));
     assert!(err(&unknown).contains("no unit 9"), "{}", err(&unknown));
-    let some = ["drift", "accept", &incident.reference, "--except", &added, "--reason", "announced"];
+    let some = ["drift", "accept", &incident.reference, "--except", &added.to_string(), "--reason", "announced"];
     let some = home.driftd(&some).await;
     assert!(some.status.success(), "{}", err(&some));
     let left = daemon.incidents().await.remove(0);
@@ -140,7 +140,7 @@ async fn units_are_left_out_by_number_and_one_place_is_named_by_fingerprint() {
     assert_eq!(hook.deliveries().len(), 1);
 
     let data = &hook.deliveries()[0].body["data"];
-    let unit = data["units"].as_array().unwrap().iter().find(|unit| unit["n"].to_string() == added).unwrap();
+    let unit = data["units"].as_array().unwrap().iter().find(|unit| unit["n"] == added).unwrap();
     let fingerprint = unit["fingerprints"][0].as_str().unwrap().to_owned();
     let prefix: String = fingerprint.trim_start_matches("sha256:").chars().take(12).collect();
     let shown = home.driftd(&["drift", "show", &prefix]).await;

@@ -1,5 +1,6 @@
 //! Servers of all five dates, side by side under one daemon.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use crate::support::daemon::{Daemon, Home};
@@ -20,7 +21,7 @@ async fn twenty_scans_and_a_restart_of_servers_of_all_dates_yield_no_drift() {
     for pinned in FLEET {
         let peer = PinnedPeer::start(pinned).await;
         let id = pinned.name.replace('.', "-");
-        inventory += &format!("  - {{ id: {id}, kind: mcp, url: {:?}, every: 24h }}\n", peer.url());
+        writeln!(inventory, "  - {{ id: {id}, kind: mcp, url: {:?}, every: 24h }}", peer.url()).unwrap();
         peers.push((id, pinned, peer));
     }
     let driftd =

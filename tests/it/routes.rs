@@ -1,5 +1,6 @@
 //! Who is told what, and when.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt as _, BufReader};
@@ -16,7 +17,7 @@ fn home(peer: &ScriptedPeer, hooks: [&Hook; 3], routes: &str) -> Home {
     for (name, hook) in ["first", "second", "third"].into_iter().zip(hooks) {
         let secret = home.write(name, &hook.secret());
         let webhook = format!("{{ url: {:?}, secret: {{ file: {secret:?} }} }}", hook.url());
-        driftd += &format!("  - {{ name: {name}, webhook: {webhook} }}\n");
+        writeln!(driftd, "  - {{ name: {name}, webhook: {webhook} }}").unwrap();
     }
     home.write("driftd.yaml", &format!("{driftd}routes:\n{routes}"));
     let url = peer.url();

@@ -135,7 +135,7 @@ async fn a_paused_target_is_left_alone_until_somebody_asks() {
 async fn a_host_is_asked_by_so_many_scans_at_once_and_no_target_by_two() {
     let peer = ScriptedPeer::start(Script::default()).await;
     let target = |id: &str| format!("  - {{ id: {id}, kind: mcp, url: {:?}, every: 24h }}\n", peer.url());
-    let home = home("scan: { per_host: 2 }\n", &["a", "b", "c"].map(|id| target(id)).concat());
+    let home = home("scan: { per_host: 2 }\n", &["a", "b", "c"].map(target).concat());
     let daemon = Daemon::start(&home).await;
     peer.shut_gate();
     let ask = |id: &str| daemon.ask(Request::ScanNow { id: id.to_owned() });

@@ -249,3 +249,28 @@ async fn a_decision_on_an_older_revision_is_refused_with_what_is_new() {
     assert!(taken.status.success(), "{}", String::from_utf8_lossy(&taken.stderr));
     daemon.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_block_that_lasts_a_day_turns_high_and_is_told_once_more() {
+    let (peer, hook, _home, daemon) = watched(Script::default()).await;
+    peer.change(|script| script.quirk = Quirk::ForbiddenPage);
+    for _ in 0..4 {
+        daemon.advance(Duration::from_mins(5));
+        daemon.scan("peer").await;
+    }
+    assert_eq!(daemon.incidents().await[0].severity.as_str(), "medium");
+    hook.wait_for(1).await;
+    daemon.advance(Duration::from_hours(24));
+    daemon.scan("peer").await;
+    let incidents = daemon.incidents().await;
+    assert_eq!(rules(&incidents), ["scan.blocked/over_24h"], "{incidents:#?}");
+    assert_eq!(incidents[0].severity.as_str(), "high");
+    assert!(incidents[0].reference.ends_with(".2"), "a severity that grows is a new revision: {incidents:#?}");
+    let told = hook.wait_for(2).await;
+    assert_eq!(told[1].body["data"]["severity"], "high");
+    daemon.advance(Duration::from_hours(24));
+    daemon.scan("peer").await;
+    daemon.delivered().await;
+    assert_eq!(hook.deliveries().len(), 2);
+    daemon.stop().await;
+}
