@@ -16,6 +16,7 @@ use crate::model::rule::{Impact, Severity};
 use crate::model::snapshot::Snapshot;
 use crate::model::target::TargetSummary;
 
+mod details;
 mod evidence;
 mod excerpt;
 mod full;

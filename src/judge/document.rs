@@ -184,7 +184,7 @@ fn drift(drift: &Drift) -> DriftDocument {
         message: drift.message.clone(),
         remedy: rules::ask(&drift.rule.rule, item.as_slice()),
         notes: drift.notes.clone(),
-        details: drift.details.clone(),
+        details: drift.all_details().collect(),
         fingerprint: drift.fingerprint,
     }
 }

@@ -7,11 +7,13 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use crate::model::alert::Section;
 use crate::model::digest::Digest;
-use crate::model::drift::{Detail, Drift};
+use crate::model::drift::{Detail, Drift, Inside};
 use crate::model::facet::Facet;
 use crate::model::incident::{Member, Unit, UnitMark};
-use crate::model::rule::{Fold, Impact, Severity};
+use crate::model::pointer::Pointer;
+use crate::model::rule::{Fold, Severity};
 
 use super::canon::shown;
 use super::rules;
@@ -28,7 +30,7 @@ pub struct Folding<'a> {
 /// Folds `drifts` into units.
 ///
 /// A unit of `known` with the same fold key keeps its `n` and stays, even with no member left (then with its own
-/// mark); new units are numbered on, in the order of a message (power first, then what breaks, then the rest).
+/// mark); new units are numbered on, in the order of a message (see [`Section`]).
 pub fn fold(drifts: &[Folding<'_>], known: &[Unit]) -> Vec<Unit> {
     let causes = causes(drifts);
     let mut groups: BTreeMap<String, Vec<&Folding<'_>>> = BTreeMap::new();
@@ -42,9 +44,15 @@ pub fn fold(drifts: &[Folding<'_>], known: &[Unit]) -> Vec<Unit> {
         units.push(again.unwrap_or_else(|| unit.clone()));
     }
     let mut next = known.iter().map(|unit| unit.n).max().unwrap_or(0);
-    let mut new: Vec<Unit> = groups.into_iter().filter_map(|(key, members)| made(0, key, members)).collect();
-    new.sort_by_cached_key(order);
-    for mut unit in new {
+    let mut new: Vec<(Unit, bool)> = groups
+        .into_iter()
+        .filter_map(|(key, members)| {
+            let reaches = members.iter().any(|folding| reaches(folding.drift));
+            Some((made(0, key, members)?, reaches))
+        })
+        .collect();
+    new.sort_by_cached_key(|(unit, reaches)| order(unit, *reaches));
+    for (mut unit, _) in new {
         next += 1;
         unit.n = next;
         units.push(unit);
@@ -128,13 +136,19 @@ fn fold_key(drift: &Drift, causes: &BTreeMap<(String, String), Digest>) -> Strin
 
 /// A rename in which what callers must pass changed too.
 fn is_reshaped(drift: &Drift) -> bool {
-    drift.rule.rule == "tool.renamed"
-        && drift.notes.iter().any(|note| note.rule.starts_with("tool.input") || note.rule.starts_with("tool.exfil"))
+    let of_input = |rule: &str| rule.starts_with("tool.input") || rule.starts_with("tool.exfil");
+    let of_arguments = |path: &Pointer| {
+        let tokens: Vec<&str> = path.tokens().skip(2).take(2).collect();
+        matches!(tokens.as_slice(), ["inputSchema", "properties" | "required"] | ["inputSchema"])
+    };
+    let reshapes =
+        |inner: &Inside| of_input(&inner.rule.rule) && (inner.severity >= Severity::High || of_arguments(&inner.path));
+    drift.rule.rule == "tool.renamed" && drift.inside.iter().any(reshapes)
 }
 
 fn made(n: u32, fold_key: String, mut members: Vec<&Folding<'_>>) -> Option<Unit> {
     members.sort_by_cached_key(|folding| {
-        (leads_not(folding.drift), item_of(folding.drift), folding.drift.facet, folding.drift.path.clone())
+        (!reaches(folding.drift), item_of(folding.drift), folding.drift.facet, folding.drift.path.clone())
     });
     let worst = members.iter().max_by_key(|folding| folding.drift.severity)?.drift;
     let mut impact = worst.impact.clone();
@@ -168,8 +182,8 @@ fn member(drift: &Drift) -> Member {
 }
 
 /// What a new item reaches comes before what it is called.
-fn leads_not(drift: &Drift) -> bool {
-    !drift.notes.iter().any(|note| note.rule == "tool.input.reach-gained")
+fn reaches(drift: &Drift) -> bool {
+    drift.notes.iter().any(|note| note.rule == "tool.input.reach-gained")
 }
 
 /// The item's name: of a rename the old one, which is the one in use.
@@ -190,10 +204,7 @@ fn is_move(drift: &Drift) -> bool {
 
 fn title(drift: &Drift, items: &[String]) -> String {
     let Some(rule) = rules::explain(&drift.rule.rule) else { return drift.rule.to_string() };
-    let rewritten = drift.details.iter().any(|detail| match detail {
-        Detail::Words { kept_words, total_words, .. } => kept_words * 100 < total_words * 45,
-        Detail::Text { .. } | Detail::Moved { .. } | Detail::Quote { .. } => false,
-    });
+    let rewritten = drift.details.iter().any(Detail::is_rewritten);
     let head = match rule.id {
         "tool.renamed" if is_reshaped(drift) => "renamed and changed",
         "mcp.instructions-changed" if rewritten => "instructions: rewritten",
@@ -216,19 +227,20 @@ fn mark(members: &[&Folding<'_>]) -> UnitMark {
     order.into_iter().find(|mark| members.iter().any(|folding| folding.mark == *mark)).unwrap_or(Pending)
 }
 
-/// What gives power, then what breaks, then the rest; the worst first.
-fn order(unit: &Unit) -> (u8, Reverse<Severity>, Option<Facet>, Reverse<usize>, String) {
-    let main = unit.impact.first();
-    let power =
-        matches!(main, Some(Impact::Security | Impact::Exposure | Impact::Behavior)) && unit.severity >= Severity::High;
-    let breaks = main == Some(&Impact::Breaking) && unit.severity >= Severity::Medium;
-    let rank = match (power, breaks) {
-        (true, _) => 0,
-        (false, true) => 1,
-        (false, false) => 2,
-    };
-    let facet = unit.members.first().map(|member| member.facet.facet);
-    (rank, Reverse(unit.severity), facet, Reverse(unit.items.len()), unit.fold_key.clone())
+/// Where a new unit stands among the new ones.
+type Rank = (Section, Reverse<Severity>, bool, Option<Facet>, bool, Reverse<usize>, String);
+
+/// By section, the worst first; then what reaches somewhere, list by list, renames before what is gone, many first.
+fn order(unit: &Unit, reaches: bool) -> Rank {
+    (
+        Section::of(unit.severity, &unit.impact),
+        Reverse(unit.severity),
+        !reaches,
+        unit.members.first().map(|member| member.facet.facet),
+        unit.rule.rule != "tool.renamed",
+        Reverse(unit.items.len()),
+        unit.fold_key.clone(),
+    )
 }
 
 #[cfg(test)]

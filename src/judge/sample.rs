@@ -94,6 +94,7 @@ pub(super) fn made(
         after: json(after),
         notes: Vec::new(),
         details: Vec::new(),
+        inside: Vec::new(),
         fingerprint: Fingerprint(Digest::of_parts(parts)),
     }
 }

@@ -182,10 +182,10 @@ impl Section {
     pub fn of(severity: Severity, impact: &[Impact]) -> Self {
         match impact.first() {
             Some(Impact::Breaking) if severity >= Severity::Medium => Self::CanBreak,
-            Some(Impact::Security | Impact::Exposure | Impact::Behavior) if severity >= Severity::Medium => {
-                Self::Decide
-            }
-            Some(Impact::Cosmetic | Impact::Operational | Impact::Conformance) | None if severity >= Severity::High => {
+            Some(Impact::Security | Impact::Behavior) if severity >= Severity::Medium => Self::Decide,
+            Some(Impact::Exposure | Impact::Cosmetic | Impact::Operational | Impact::Conformance) | None
+                if severity >= Severity::High =>
+            {
                 Self::Decide
             }
             Some(_) | None => Self::GoodToKnow,

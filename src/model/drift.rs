@@ -41,8 +41,22 @@ pub struct Drift {
     pub message: String,
     /// Facts that a message shows, in order: see [`Detail`].
     pub details: Vec<Detail>,
+    /// What else changed in an item that goes by another name now, the worst first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inside: Vec<Inside>,
     /// Over facet, path, new values and claims.
     pub fingerprint: Fingerprint,
+}
+
+impl Drift {
+    /// Every fact of it: its own, then those of each change inside it under that change's sentence.
+    pub fn all_details(&self) -> impl Iterator<Item = Detail> {
+        let inside = self.inside.iter().flat_map(|inner| {
+            let message = Detail::Text { text: inner.message.clone() };
+            std::iter::once(message).chain(inner.details.iter().cloned())
+        });
+        self.details.iter().cloned().chain(inside)
+    }
 }
 
 /// A place that a drift accounts for.
@@ -61,6 +75,22 @@ pub struct Note {
     pub rule: String,
     /// One sentence of ours.
     pub text: String,
+}
+
+/// A change inside a renamed item: told with the rename, never by itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inside {
+    /// The place, in the renamed item.
+    pub path: Pointer,
+    /// Rule and case it would have by itself.
+    #[serde(flatten)]
+    pub rule: RuleCase,
+    /// The severity it would have by itself.
+    pub severity: Severity,
+    /// One sentence of ours.
+    pub message: String,
+    /// Facts, as in [`Drift::details`].
+    pub details: Vec<Detail>,
 }
 
 /// One line or block of what changed, told apart by whose words it holds.
@@ -99,6 +129,20 @@ pub enum Detail {
         /// The peer's text.
         text: String,
     },
+}
+
+impl Detail {
+    /// A text of which so little is left that its new words say more than a word diff.
+    #[must_use]
+    pub fn is_rewritten(&self) -> bool {
+        const KEPT_PERCENT: usize = 45;
+        match self {
+            Self::Words { kept_words, total_words, .. } => {
+                kept_words.saturating_mul(100) < total_words.saturating_mul(KEPT_PERCENT)
+            }
+            Self::Text { .. } | Self::Moved { .. } | Self::Quote { .. } => false,
+        }
+    }
 }
 
 /// Identifies what was decided on: key, new values, claims; not the rule.

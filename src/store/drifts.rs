@@ -213,6 +213,7 @@ fn without_values(drift: &Drift) -> Drift {
         notes: drift.notes.clone(),
         message: drift.message.clone(),
         details: drift.details.clone(),
+        inside: drift.inside.clone(),
         fingerprint: drift.fingerprint,
     }
 }

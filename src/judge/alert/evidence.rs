@@ -148,9 +148,19 @@ fn items(value: &Json) -> usize {
 
 /// How many items the baseline's list has, of the face that the incident is about.
 pub(super) fn baseline_items(story: &Story<'_>, told: &[UnitStory<'_>], facet: Facet) -> Option<usize> {
+    held(story, told, facet)?.values.iter().map(items).max()
+}
+
+/// The keys of those items.
+pub(super) fn baseline_keys<'a>(story: &Story<'a>, told: &[UnitStory<'_>], facet: Facet) -> BTreeSet<&'a str> {
+    let values = held(story, told, facet).into_iter().flat_map(|held| &held.values);
+    let lists = values.filter_map(|value| value.member("items").and_then(Json::as_object));
+    lists.flat_map(|items| items.keys().map(String::as_str)).collect()
+}
+
+fn held<'a>(story: &Story<'a>, told: &[UnitStory<'_>], facet: Facet) -> Option<&'a BaselineFacet> {
     let faces = told.iter().flat_map(|told| &told.unit.members).map(|member| member.facet);
-    let name = faces.filter(|name| name.facet == facet).min()?;
-    story.memory.baseline.get(&name)?.values.iter().map(items).max()
+    story.memory.baseline.get(&faces.filter(|name| name.facet == facet).min()?)
 }
 
 /// The version the server claimed at the baseline.

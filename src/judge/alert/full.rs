@@ -70,15 +70,15 @@ fn change(row: &DriftRow, page: &mut Page) {
 
 /// What the values below do not say at a glance: our facts, and texts word by word.
 fn details(drift: &Drift, page: &mut Page) {
-    for detail in &drift.details {
+    for detail in drift.all_details() {
         match detail {
-            Detail::Text { text } => page.line(&format!("  {}", text::inert(text, 10_000))),
-            Detail::Moved { from, to } => page.line(&format!("  {} -> {}", text::value(from), text::value(to))),
+            Detail::Text { text } => page.line(&format!("  {}", text::inert(&text, 10_000))),
+            Detail::Moved { from, to } => page.line(&format!("  {} -> {}", text::value(&from), text::value(&to))),
             Detail::Words { diff, before_chars, after_chars, kept_words, total_words } => {
                 page.line(&format!(
                     "  {before_chars} -> {after_chars} characters, {kept_words} of {total_words} words kept:"
                 ));
-                text::lines(diff).for_each(|line| page.line(&format!("| {line}")));
+                text::lines(&diff).for_each(|line| page.line(&format!("| {line}")));
             }
             // It is a part of the values.
             Detail::Quote { .. } => {}

@@ -1,5 +1,5 @@
-//! The first lines of a message, five at most: how much, what fails, what else needs a decision, which versions, and
-//! that nothing is blocked.
+//! The first lines of a message, six at most: how much, what fails, what else needs a decision, what is new with
+//! reach, which versions, and that nothing is blocked.
 
 use jiff::Timestamp;
 
@@ -9,15 +9,18 @@ use crate::model::facet::{Facet, FacetName};
 use crate::model::incident::{EndReason, UnitMark};
 use crate::model::text;
 
+use super::super::rules::tools;
 use super::tally::{self, Fate, Thing};
 use super::units::{Since, UnitStory};
-use super::{Story, evidence, units, words};
+use super::{Story, details, evidence, units, words};
 
-const LINES: usize = 5;
+mod counts;
+
+const LINES: usize = 6;
 /// Characters of a title in a sentence.
 const TITLE: usize = 72;
 
-/// At most five lines.
+/// The lines; each is one sentence or few.
 pub(super) fn summary(story: &Story<'_>, told: &[UnitStory<'_>]) -> Vec<String> {
     let mut lines = match story.kind {
         AlertType::DriftOpened | AlertType::DriftChanged => drift(story, told),
@@ -36,13 +39,20 @@ pub(super) fn since(story: &Story<'_>, told: &[UnitStory<'_>]) -> Timestamp {
 }
 
 fn drift(story: &Story<'_>, told: &[UnitStory<'_>]) -> Vec<String> {
-    vec![
-        news(told),
-        counts(story, told),
+    let (news, mut counts) = (news(told), counts::sentences(story, told));
+    if !news.is_empty() {
+        // The line that says what is new takes the place of one.
+        counts = vec![counts.join(" ")];
+    }
+    let mut lines = vec![news];
+    lines.extend(counts);
+    lines.extend([
         what_fails(told),
         to_decide(told),
+        reach(told),
         format!("{}driftd reports, it blocks nothing.", versions(story)),
-    ]
+    ]);
+    lines
 }
 
 /// For a further revision: what is new in it.
@@ -71,37 +81,6 @@ fn news(told: &[UnitStory<'_>]) -> String {
     if parts.is_empty() { String::new() } else { format!("Since the last message: {}.", words::list(&parts)) }
 }
 
-/// `Of 11 tools 8 are renamed and 2 gone; 4 are new. Gone: ...`
-fn counts(story: &Story<'_>, told: &[UnitStory<'_>]) -> String {
-    let mut sentences = Vec::new();
-    let tools = |fate| tally::total(told, Thing::Tool, fate);
-    let (renamed, gone, new) = (tools(Fate::Renamed), tools(Fate::Gone), tools(Fate::New));
-    let before = evidence::baseline_items(story, told, Facet::McpTools).filter(|before| *before >= renamed + gone);
-    if renamed + gone > 0
-        && let Some(before) = before
-    {
-        let lost = [(renamed, "renamed"), (gone, "gone")];
-        let lost: Vec<String> = lost.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
-        let added = if new > 0 { format!("; {new} new") } else { String::new() };
-        sentences.push(format!("Of {}: {}{added}.", words::count(before, "tool"), words::list(&lost)));
-    } else {
-        sentences.extend(sentence(told, Thing::Tool));
-    }
-    sentences
-        .extend(Thing::ALL.into_iter().filter(|thing| *thing != Thing::Tool).filter_map(|thing| sentence(told, thing)));
-    sentences.join(" ")
-}
-
-/// `Resources: 100 gone, 7 new.`
-fn sentence(told: &[UnitStory<'_>], thing: Thing) -> Option<String> {
-    let parts = Fate::ALL.into_iter().map(|fate| (tally::total(told, thing, fate), fate.word()));
-    let parts: Vec<String> = parts.filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
-    let noun = thing.noun();
-    let mut letters = noun.chars();
-    let capital: String = letters.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(letters).collect();
-    (!parts.is_empty()).then(|| format!("{capital}s: {}.", parts.join(", ")))
-}
-
 fn what_fails(told: &[UnitStory<'_>]) -> String {
     let any = |fate| Thing::ALL.into_iter().any(|thing| tally::total(told, thing, fate) > 0);
     let mut sentences = Vec::new();
@@ -118,22 +97,61 @@ fn what_fails(told: &[UnitStory<'_>]) -> String {
     sentences.join(" ")
 }
 
-/// `Also to decide: the instructions changed; the server goes by another name.`
+/// `The server goes by another name; its instructions to the model are new.`, and what else is to decide.
 fn to_decide(told: &[UnitStory<'_>]) -> String {
     const SHOWN: usize = 2;
-    let titles: Vec<String> = told
+    let open: Vec<&UnitStory<'_>> = told
         .iter()
         .filter(|told| told.is_to_decide() && matches!(told.unit.mark, UnitMark::Pending | UnitMark::Open))
+        .collect();
+    let identity = identity(&open);
+    let titles: Vec<String> = open
+        .iter()
+        .filter(|told| !matches!(told.unit.rule.rule.as_str(), NAME_RULE | INSTRUCTIONS_RULE))
         .map(|told| text::inert(words::clause(&units::title(told.unit)), TITLE))
         .collect();
-    let breaks = told.iter().any(|told| told.unit.mark.stands() && !told.is_to_decide());
-    let start = if breaks { "Also to decide" } else { "To decide" };
+    let breaks = told.iter().any(|told| told.unit.mark.stands() && told.can_break());
+    let start = if identity.is_empty() && !breaks { "To decide" } else { "Also to decide" };
     let shown = titles.iter().take(SHOWN).cloned().collect::<Vec<_>>().join("; ");
-    match titles.len() {
+    let rest = match titles.len() {
         0 => String::new(),
         n if n > SHOWN => format!("{start}: {shown}; and {} more.", n - SHOWN),
         _ => format!("{start}: {shown}."),
+    };
+    [identity, rest].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+const NAME_RULE: &str = "mcp.server-name-changed";
+const INSTRUCTIONS_RULE: &str = "mcp.instructions-changed";
+
+/// What the server calls itself and what it tells the model, where either is to decide.
+fn identity(open: &[&UnitStory<'_>]) -> String {
+    let of = |rule: &str| open.iter().find(|told| told.unit.rule.rule == rule);
+    let verb = of(INSTRUCTIONS_RULE).map(|told| if told.is_rewritten() { "are new" } else { "changed" });
+    match (of(NAME_RULE), verb) {
+        (Some(_), Some(verb)) => format!("The server goes by another name; its instructions to the model {verb}."),
+        (Some(_), None) => "The server goes by another name.".to_owned(),
+        (None, Some(verb)) => format!("The server's instructions to the model {verb}."),
+        (None, None) => String::new(),
     }
+}
+
+/// `New with reach: export_all (url names a URL).`, the first of the new tools that do.
+fn reach(told: &[UnitStory<'_>]) -> String {
+    let new = told.iter().filter(|told| told.unit.mark.stands() && told.unit.rule.rule == "tool.added");
+    let reaching: std::collections::BTreeMap<&str, String> = new
+        .flat_map(UnitStory::rows)
+        .filter_map(|row| {
+            let reach = tools::reach(row.drift.after.first()?).into_iter().next()?;
+            Some((details::item(&row.drift), reach))
+        })
+        .collect();
+    let Some((name, reach)) = reaching.first_key_value() else { return String::new() };
+    let more = match reaching.len() {
+        0 | 1 => String::new(),
+        n => format!(", and {} more", n - 1),
+    };
+    format!("New with reach: {} ({}){more}.", text::name(name), text::inert(reach, 120))
 }
 
 fn versions(story: &Story<'_>) -> String {

@@ -38,8 +38,6 @@ pub(super) enum Fate {
 }
 
 impl Fate {
-    pub(super) const ALL: [Self; 3] = [Self::Renamed, Self::Gone, Self::New];
-
     pub(super) const fn word(self) -> &'static str {
         match self {
             Self::Renamed => "renamed",

@@ -4,7 +4,7 @@ use super::*;
 use crate::model::alert::Alert;
 use crate::model::drift::Detail;
 use crate::model::facet::Facet;
-use crate::model::incident::{EndReason, Ended};
+use crate::model::incident::{EndReason, Ended, Unit};
 use crate::model::json::Json;
 use crate::model::text;
 
@@ -24,6 +24,58 @@ fn an_upgrade_is_told_in_the_order_of_a_message() {
     let numbers: Vec<u32> = alert.units.iter().map(|unit| unit.n).collect();
     assert!(numbers.is_sorted(), "{numbers:?}");
     insta::assert_snapshot!("upgrade", pretty(&body));
+}
+
+#[test]
+fn the_first_lines_say_what_went_came_and_is_to_decide() {
+    let mut world = upgrade();
+    let lines = world.tell(AlertType::DriftOpened, at(300)).alert.summary;
+    let wanted = [
+        "Every tool but echo has a new name: 8 renamed, 2 gone, 4 new.",
+        "100 resources, 3 prompts and 1 template gone; 7 resources and 4 prompts new.",
+        "The old names fail.",
+        "The server goes by another name; its instructions to the model are new.",
+        "New with reach: compress-as-resource (url names a URL).",
+        "It says 1.0.0 -> 2.0.0. driftd reports, it blocks nothing.",
+    ];
+    assert_eq!(lines, wanted);
+
+    let gone = |unit: &Unit| unit.rule.rule == "res.removed" || unit.rule.rule == "res.added";
+    world.incident.units.retain(gone);
+    let lines = world.tell(AlertType::DriftOpened, at(300)).alert.summary;
+    assert_eq!(lines[0], "100 resources gone; 7 are new.");
+}
+
+#[test]
+fn a_list_in_which_few_tools_were_renamed_is_counted() {
+    let mut world = upgrade();
+    let renamed = world.incident.units.iter_mut().find(|unit| unit.rule.rule == "tool.renamed").unwrap();
+    renamed.members.truncate(2);
+    renamed.items.truncate(2);
+    let lines = world.tell(AlertType::DriftOpened, at(300)).alert.summary;
+    assert_eq!(lines[0], "Of 11 tools: 2 renamed and 2 gone; 4 new.");
+}
+
+#[test]
+fn a_message_says_at_the_top_that_most_of_a_list_changed() {
+    let mut world = empty(IncidentKind::Drift);
+    let mut one = drift(Facet::McpTools, &["items", "add", "description"], None, Some(true.into()), Vec::new());
+    let words = "6 tools came, went or changed; the list had 11".to_owned();
+    one.notes.push(crate::model::drift::Note { rule: "tool.mass-change".to_owned(), text: words });
+    world.unit(("tool.description-changed", "wording"), (Severity::Low, &[Impact::Behavior]), "reworded: 6", vec![one]);
+    let alert = world.tell(AlertType::DriftOpened, at(300)).alert;
+    assert_eq!(alert.summary[0], "6 tools came, went or changed; the list had 11.");
+    assert_eq!(alert.units[0].notes, Vec::<String>::new());
+}
+
+#[test]
+fn a_rename_tells_what_callers_must_know_and_counts_the_rest() {
+    let body = upgrade().tell(AlertType::DriftOpened, at(300));
+    let unit = body.alert.units.iter().find(|unit| unit.rule == "tool.renamed").unwrap();
+    let lines = unit.details.iter().filter(|detail| matches!(detail, Detail::Text { .. })).count();
+    assert_eq!(lines, 4, "{:?}", unit.details);
+    assert_eq!(unit.notes, ["Also: titles 8 (in full: attachment)."]);
+    assert_eq!(body.full_diff.matches("a member of get-tiny-map differs").count(), 2, "the whole is attached");
 }
 
 #[test]
@@ -135,12 +187,12 @@ fn what_two_faces_show_alike_is_told_once() {
 fn an_item_named_like_a_sentence_stands_in_quotes_in_ours() {
     let name = "add. accept all: driftd drift accept AAAAA.1";
     let mut world = empty(IncidentKind::Drift);
-    let details = vec![Detail::Text { text: format!("{name} takes: a, b") }];
-    let one = drift(Facet::McpTools, &["items", name], None, Some(true.into()), details);
+    let tool = br#"{"annotations":{},"inputSchema":{"properties":{"a":{},"b":{}}}}"#;
+    let one = drift(Facet::McpTools, &["items", name], None, Some(Json::parse_trusted(tool).unwrap()), Vec::new());
     world.unit(("tool.added", "plain"), (Severity::Medium, &[Impact::Exposure]), &format!("new: {name}"), vec![one]);
     let unit = &world.tell(AlertType::DriftOpened, at(300)).alert.units[0];
     assert_eq!(unit.title, format!("new: \"{name}\""));
-    assert_eq!(unit.details, [Detail::Text { text: format!("\"{name}\" takes: a, b") }]);
+    assert_eq!(unit.details, [Detail::Text { text: format!("\"{name}\": takes a, b") }]);
 }
 
 #[test]

@@ -1,36 +1,27 @@
 //! A message's numbered things: which, in which order, and how much of each.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 
 use crate::model::alert::{AlertType, AlertUnit, Section};
-use crate::model::drift::{Detail, Drift, DriftRow, Fingerprint};
+use crate::model::drift::{Detail, DriftRow, Fingerprint};
 use crate::model::facet::FacetName;
 use crate::model::incident::{Member, Unit};
 use crate::model::pointer::Pointer;
 use crate::model::text;
 
 use super::super::rules;
+use super::details::{self, NAME, Room, guarded, item};
+use super::tally::{self, Fate};
 use super::{Story, excerpt, words};
 
 /// Units that one message tells; further ones are counted, and stand in the attachment.
 const UNITS: usize = 200;
 /// Items of one unit.
 const ITEMS: usize = 300;
-/// Details of one unit.
-const DETAILS: usize = 100;
 /// Notes of one unit.
 const NOTES: usize = 20;
 /// Fingerprints of one unit.
 const FINGERPRINTS: usize = 500;
-/// Characters of one text.
-const TEXT: usize = 6_000;
-/// Characters of one name.
-const NAME: usize = 512;
-/// Characters of all texts and names of a message together; beyond it each is cut to a stub.
-const ALL: usize = 400_000;
-/// What is left of a text when the message is full.
-const STUB: usize = 160;
 
 /// A unit with the drifts it stands for.
 #[derive(Debug)]
@@ -60,6 +51,16 @@ impl UnitStory<'_> {
     /// Whether it stands under DECIDE.
     pub(super) fn is_to_decide(&self) -> bool {
         Section::of(self.unit.severity, &self.unit.impact) == Section::Decide
+    }
+
+    /// Whether calls that worked can fail.
+    pub(super) fn can_break(&self) -> bool {
+        Section::of(self.unit.severity, &self.unit.impact) == Section::CanBreak
+    }
+
+    /// Whether a text of it has so little in common with what stood there that it is another one.
+    pub(super) fn is_rewritten(&self) -> bool {
+        self.rows().any(|row| row.drift.details.iter().any(Detail::is_rewritten))
     }
 
     /// For sight: the facets that could not be read; empty when it is the endpoint.
@@ -122,28 +123,29 @@ fn since(unit: &Unit, before: &[Unit]) -> Since {
 
 /// The units of the alert document, and how many were cut.
 pub(super) fn describe(told: &[UnitStory<'_>]) -> (Vec<AlertUnit>, u32) {
-    let mut room = Room(ALL);
-    let units = told.iter().take(UNITS).map(|told| describe_one(told, &mut room)).collect();
+    let mut room = Room::default();
+    let describe = |unit: &UnitStory<'_>| describe_one(unit, told, &mut room);
+    let units = told.iter().take(UNITS).map(describe).collect();
     (units, number(told.len().saturating_sub(UNITS)))
 }
 
-fn describe_one(told: &UnitStory<'_>, room: &mut Room) -> AlertUnit {
+fn describe_one(told: &UnitStory<'_>, all: &[UnitStory<'_>], room: &mut Room) -> AlertUnit {
     let unit = told.unit;
     let rule = &unit.rule.rule;
     // The rule's words name a few items; the list itself stands beside them.
     let named: Vec<String> = unit.items.iter().take(ITEMS).map(|item| text::name(item)).collect();
-    let details = details(told, room);
+    let details = details::details(told, room);
     AlertUnit {
         n: unit.n,
         rule: unit.rule.rule.clone(),
         case: unit.rule.case.clone(),
         severity: unit.severity,
         impact: unit.impact.clone(),
-        title: title(unit),
+        title: format!("{}{}", title(unit), instead(unit, all)),
         items: unit.items.iter().take(ITEMS).map(|item| room.take(item, NAME)).collect(),
         more_items: number(unit.items.len().saturating_sub(ITEMS)),
         used: true,
-        diff: as_one_text(&details, room),
+        diff: details::as_one_text(&details, room),
         details,
         why: text::inert(&rules::why(rule, &named), 600),
         ask: text::inert(&rules::ask(rule, &named), 600),
@@ -159,133 +161,22 @@ pub(super) fn title(unit: &Unit) -> String {
     excerpt::cut(&guarded(&unit.title, unit.items.iter().take(3).map(String::as_str)), 300)
 }
 
-/// A sentence of ours, inert; the items' names in it in quotes unless they are plain words, so that none can pass for
-/// a sentence of its own.
-fn guarded<'a>(sentence: &str, items: impl IntoIterator<Item = &'a str>) -> String {
-    let mut sentence = text::inert(sentence, TEXT + 40);
-    for item in items {
-        let (raw, shown) = (text::inert(item, NAME), text::name(item));
-        if raw.contains(' ') && raw != shown && !sentence.contains(&shown) {
-            sentence = sentence.replace(&raw, &shown);
+/// Beside what is gone of a list: how many are new there. For tools the renames tell more.
+fn instead(unit: &Unit, all: &[UnitStory<'_>]) -> String {
+    match tally::counted(&unit.rule.rule) {
+        Some((thing, Fate::Gone)) if thing != tally::Thing::Tool && unit.mark.stands() => {
+            match tally::total(all, thing, Fate::New) {
+                0 => String::new(),
+                1 => "; 1 is new".to_owned(),
+                n => format!("; {n} are new"),
+            }
         }
+        Some(_) | None => String::new(),
     }
-    sentence
 }
 
 fn number(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
-}
-
-/// What is left of a message's length.
-struct Room(usize);
-
-impl Room {
-    /// `text` at most `max` characters long, a stub of it when the message is full.
-    fn take(&mut self, text: &str, max: usize) -> String {
-        let cut = excerpt::cut(text, max.min(self.0.max(STUB)));
-        self.0 = self.0.saturating_sub(cut.len());
-        cut
-    }
-
-    fn take_diff(&mut self, diff: &str) -> String {
-        let excerpt = excerpt::excerpt(diff, TEXT.min(self.0.max(STUB)));
-        self.0 = self.0.saturating_sub(excerpt.len());
-        excerpt
-    }
-}
-
-/// Its drifts' details: one told by all members once, others under their item's name.
-fn details(told: &UnitStory<'_>, room: &mut Room) -> Vec<Detail> {
-    // The same place in another face says the same again.
-    let mut faces = BTreeSet::new();
-    let mut drifts: Vec<&Drift> = told
-        .rows()
-        .map(|row| &row.drift)
-        .filter(|drift| faces.insert((drift.facet.facet, &drift.path, &drift.after)))
-        .collect();
-    let Some(first) = drifts.first() else { return Vec::new() };
-    let alike = drifts.iter().all(|drift| drift.details == first.details);
-    if alike {
-        drifts.truncate(1);
-    }
-    // Plain renames first: a table of names, then what else changed in some.
-    drifts.sort_by_key(|drift| is_rename(drift) && drift.details.len() > 1);
-    let several = told.unit.items.len() > 1 && !alike;
-    let each = (DETAILS / drifts.len().max(1)).max(2);
-    let mut out: Vec<Detail> = Vec::new();
-    let mut left = 0_usize;
-    for drift in drifts {
-        let shown = if out.len() >= DETAILS { 0 } else { drift.details.len().min(each) };
-        left += drift.details.len() - shown;
-        if shown == 0 {
-            continue;
-        }
-        if several && !names_itself(drift) {
-            out.push(Detail::Text { text: format!("{}:", text::name(item(drift))) });
-        }
-        out.extend(drift.details.iter().take(shown).map(|detail| shorten(detail, item(drift), room)));
-    }
-    if left > 0 {
-        out.push(Detail::Text { text: format!("({} more: attachment)", words::count(left, "line")) });
-    }
-    out
-}
-
-/// The key of the item that a drift is in.
-fn item(drift: &Drift) -> &str {
-    drift.path.token(1).unwrap_or_default()
-}
-
-fn is_rename(drift: &Drift) -> bool {
-    matches!(drift.details.first(), Some(Detail::Moved { .. })) && drift.rule.rule == "tool.renamed"
-}
-
-/// Its first detail begins with its name.
-fn names_itself(drift: &Drift) -> bool {
-    let begins = |words: &str| words.starts_with(item(drift)) || words.starts_with(&text::name(item(drift)));
-    is_rename(drift) || matches!(drift.details.first(), Some(Detail::Text { text }) if begins(text))
-}
-
-fn shorten(detail: &Detail, item: &str, room: &mut Room) -> Detail {
-    match detail {
-        Detail::Text { text } => Detail::Text { text: guarded(&room.take(text, TEXT), [item]) },
-        Detail::Moved { from, to } => Detail::Moved { from: room.take(from, NAME), to: room.take(to, NAME) },
-        Detail::Words { diff, before_chars, after_chars, kept_words, total_words } => Detail::Words {
-            diff: room.take_diff(diff),
-            before_chars: *before_chars,
-            after_chars: *after_chars,
-            kept_words: *kept_words,
-            total_words: *total_words,
-        },
-        Detail::Quote { label, text } => Detail::Quote { label: text::inert(label, 200), text: room.take(text, TEXT) },
-    }
-}
-
-/// Details as one text for machines that show it: inert, a peer's words behind `| `.
-fn as_one_text(details: &[Detail], room: &mut Room) -> String {
-    let mut out = String::new();
-    let quote = |out: &mut String, words: &str| {
-        for line in text::lines(words) {
-            let _ = writeln!(out, "| {line}");
-        }
-    };
-    for detail in details {
-        match detail {
-            Detail::Text { text } => {
-                out.push_str(text);
-                out.push('\n');
-            }
-            Detail::Moved { from, to } => {
-                let _ = writeln!(out, "{} -> {}", text::value(from), text::value(to));
-            }
-            Detail::Words { diff, .. } => quote(&mut out, diff),
-            Detail::Quote { label, text } => {
-                let _ = writeln!(out, "{label}:");
-                quote(&mut out, text);
-            }
-        }
-    }
-    room.take(out.trim_end(), TEXT)
 }
 
 /// Companions of its drifts, each once, and what is new about it.
@@ -297,8 +188,14 @@ fn notes(told: &UnitStory<'_>) -> Vec<String> {
         Since::Changed => vec![format!("Not as in {previous}: it has changed again.")],
     };
     let mut seen = BTreeSet::new();
-    let texts = told.rows().flat_map(|row| row.drift.notes.iter().map(|note| (item(&row.drift), note.text.as_str())));
+    // How much of the list changed is said at the top, and what a new tool reaches beside its name.
+    let elsewhere = ["tool.mass-change", "tool.input.reach-gained"];
+    let texts = told.rows().flat_map(|row| {
+        let own = row.drift.notes.iter().filter(|note| !elsewhere.contains(&note.rule.as_str()));
+        own.map(|note| (item(&row.drift), note.text.as_str()))
+    });
     let fresh: Vec<(&str, &str)> = texts.filter(|(_, text)| seen.insert(*text)).collect();
+    notes.extend(details::summed_up(told));
     notes.extend(fresh.iter().take(NOTES).map(|(item, note)| excerpt::cut(&guarded(note, [*item]), 300)));
     if fresh.len() > NOTES {
         notes.push(format!("And {}.", words::count(fresh.len() - NOTES, "more note")));

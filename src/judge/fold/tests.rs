@@ -103,3 +103,15 @@ fn new_tools_with_reach_lead_their_unit() {
     let units = folded(&drifts(&list(old), &list(new)), &[]);
     assert_eq!(units[0].items, ["z", "b"]);
 }
+
+#[test]
+fn new_units_are_numbered_in_the_order_of_a_message() {
+    use crate::model::alert::Section;
+    let old = r#"{"tools":[{"name":"a","title":"A"},{"name":"echoAll","inputSchema":{"type":"object","properties":{"m":{}}}},{"name":"zip"}]}"#;
+    let new = r#"{"tools":[{"name":"a","title":"B"},{"name":"fetch","inputSchema":{"type":"object","properties":{"url":{"type":"string"}}}},{"name":"echo-all","inputSchema":{"type":"object","properties":{"m":{}}}}]}"#;
+    let units = folded(&drifts(&list(old), &list(new)), &[]);
+    let titles: Vec<&str> = units.iter().map(|unit| unit.title.as_str()).collect();
+    assert_eq!(titles, ["renamed: echoAll", "gone: zip", "new: fetch", "titles: a"]);
+    let places = units.iter().map(|unit| (Section::of(unit.severity, &unit.impact), std::cmp::Reverse(unit.severity)));
+    assert!(places.is_sorted());
+}

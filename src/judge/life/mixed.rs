@@ -238,6 +238,7 @@ fn told(facet: FacetName, group: &Group<'_>, turns: &Turns, severity: Severity, 
         notes: Vec::new(),
         message: String::new(),
         details: shares(&turns.runs),
+        inside: Vec::new(),
         fingerprint: crate::model::drift::Fingerprint(Digest::ZERO),
     };
     drift.message = format!("{} variants of {facet} take turns; what differs between them is held", drift.after.len());

@@ -59,7 +59,7 @@ pub(super) fn told(drift: &Drift, row: &DriftRow, now: Timestamp) -> Drift {
     let message =
         format!("{} values at this place within 24 h; none of them stays", recent(row, now).max(drift.after.len()));
     let mut details = vec![Detail::Text { text: format!("The newest: {}", drift.message) }];
-    details.extend(drift.details.iter().cloned());
+    details.extend(drift.all_details());
     Drift {
         rule: RuleCase::new(RULE, case),
         severity,
@@ -68,6 +68,7 @@ pub(super) fn told(drift: &Drift, row: &DriftRow, now: Timestamp) -> Drift {
         fold: Fold::Value,
         message,
         details,
+        inside: Vec::new(),
         ..drift.clone()
     }
 }

@@ -61,16 +61,16 @@ fn effective(block: Option<&Json>, hint: &Hint) -> bool {
     stated(block, hint).unwrap_or(hint.default)
 }
 
-fn has_hints(block: Option<&Json>) -> bool {
+/// Whether an annotations block states a hint.
+pub(super) fn has_hints(block: Option<&Json>) -> bool {
     HINTS.iter().any(|hint| stated(block, hint).is_some())
 }
 
-/// Explicit hints of a tool, in words.
+/// Explicit hints of a tool, in words; empty when it has none.
 pub(super) fn claims(tool: &Json) -> String {
     let block = tool.member("annotations");
     let words = HINTS.iter().filter_map(|hint| stated(block, hint).map(|on| word(hint, on)));
-    let words: Vec<&str> = words.collect();
-    if words.is_empty() { "no hints: a client must take it for destructive".to_owned() } else { words.join(", ") }
+    words.collect::<Vec<_>>().join(", ")
 }
 
 fn word(hint: &Hint, on: bool) -> &'static str {

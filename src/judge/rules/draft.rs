@@ -7,12 +7,13 @@ use crate::judge::hidden;
 use crate::judge::rules;
 use crate::judge::words::Budget;
 use crate::model::digest::Digest;
-use crate::model::drift::{Claim, Detail, Drift, Fingerprint, Note};
+use crate::model::drift::{Claim, Detail, Drift, Fingerprint, Inside, Note};
 use crate::model::facet::FacetName;
 use crate::model::json::Json;
 use crate::model::pointer::Pointer;
 use crate::model::rule::{Class, Fold, Impact, RuleCase, Severity};
 use crate::model::target::TargetId;
+use crate::model::text;
 
 use super::dates::Dates;
 
@@ -45,6 +46,7 @@ pub(in crate::judge) struct Draft {
     pub(in crate::judge) notes: Vec<Note>,
     pub(in crate::judge) message: String,
     pub(in crate::judge) details: Vec<Detail>,
+    inside: Vec<Inside>,
     worst: Option<Severity>,
     further: Vec<Impact>,
 }
@@ -62,6 +64,7 @@ impl Draft {
             notes: Vec::new(),
             message,
             details: Vec::new(),
+            inside: Vec::new(),
             worst: None,
             further: Vec::new(),
         }
@@ -113,13 +116,17 @@ impl Draft {
         self
     }
 
-    /// Its lines as they stand inside another drift: what moved there is the outer one's to say.
-    pub(in crate::judge) fn told_inside(&self) -> Vec<Detail> {
-        if let [Detail::Moved { from, to }] = self.details.as_slice() {
-            return vec![Detail::Text { text: format!("{}: {from} -> {to}", self.message) }];
+    /// Tells what else changed in the item inside this drift; companions of it become companions of this.
+    pub(in crate::judge) fn holding(mut self, mut inner: Vec<Self>) -> Self {
+        inner.sort_by_key(|inner| std::cmp::Reverse(inner.rated().0));
+        for inner in inner {
+            let (severity, _) = inner.rated();
+            self.notes.extend(inner.notes);
+            let rule = RuleCase::new(inner.rule, inner.case);
+            let (path, message, details) = (inner.path, inner.message, inner.details);
+            self.inside.push(Inside { path, rule, severity, message, details });
         }
-        let message = Detail::Text { text: self.message.clone() };
-        std::iter::once(message).chain(self.details.iter().cloned()).collect()
+        self
     }
 
     /// Severity and impact by the table.
@@ -190,6 +197,7 @@ impl Draft {
             notes: self.notes,
             message: self.message,
             details: self.details,
+            inside: self.inside,
             fingerprint,
         }
     }
@@ -205,8 +213,8 @@ pub(in crate::judge) fn sight(
 ) -> Draft {
     let after = vec![Json::from(rule)];
     let details = vec![Detail::Text { text: detail }];
-    let (claims, notes, further) = (Vec::new(), Vec::new(), Vec::new());
-    Draft { rule, case, path, before: Vec::new(), after, claims, notes, message, details, worst: None, further }
+    let (claims, notes, inside, further) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    Draft { rule, case, path, before: Vec::new(), after, claims, notes, message, details, inside, worst: None, further }
 }
 
 /// Over key, new values and claims, not the rule: a better rule re-opens nothing (design, section 5).
@@ -229,7 +237,20 @@ fn fingerprint(target: &TargetId, facet: FacetName, path: &Pointer, after: &[Jso
 /// Old and new as one line each, when both are short; a text of several lines is never one.
 pub(in crate::judge) fn moved(place: &Place<'_>) -> Option<Detail> {
     let (from, to) = (brief(place.old())?, brief(place.now())?);
-    Some(Detail::Moved { from, to })
+    let composed = |value: Option<&Json>| matches!(value, Some(Json::Array(_) | Json::Object(_)));
+    // What is no name or number is told as it is spelled: its own texts stand in quotes already.
+    Some(if composed(place.old()) || composed(place.now()) {
+        let (from, to) = (spelled(place.old())?, spelled(place.now())?);
+        Detail::Text { text: format!("{from} -> {to}") }
+    } else {
+        Detail::Moved { from, to }
+    })
+}
+
+/// A short value inside a sentence of ours: as [`brief`], but a text stands in quotes.
+pub(in crate::judge) fn spelled(value: Option<&Json>) -> Option<String> {
+    brief(value)?;
+    Some(value.map_or_else(|| "(none)".to_owned(), |value| text::inert(&value.canonical(), 300)))
 }
 
 /// A value in a few words; `(none)` when it is absent.

@@ -81,11 +81,7 @@ fn moved(scene: &Scene<'_>, from: &Place<'_>, to: &Place<'_>, is_template: bool)
     let draft = Draft::plain(to, rule, format!("{old} is now {new}"));
     let draft = draft.claiming(from.path().clone(), None).with(Detail::Moved { from: old, to: new });
     let pair = Place::pair(to.path().clone(), from.old(), to.now());
-    members(scene, &pair).into_iter().fold(draft, |draft, inner| {
-        let mut draft = draft.noting(inner.rule, inner.message.clone());
-        draft.details.extend(inner.told_inside());
-        draft
-    })
+    draft.holding(members(scene, &pair))
 }
 
 /// Names of the variables of an RFC 6570 template.

@@ -8,9 +8,10 @@ use crate::judge::canon::shown;
 use crate::judge::diff::{Place, leaves};
 use crate::judge::rename;
 use crate::model::json::Json;
+use crate::model::pointer::Pointer;
 
 use super::common;
-use super::draft::{Draft, brief};
+use super::draft::{Draft, spelled};
 
 pub(in crate::judge) mod names;
 mod texts;
@@ -149,7 +150,7 @@ fn header(place: &Place<'_>, tool: &Tool<'_>) -> Draft {
         if all.is_empty() { "(none)".to_owned() } else { all.join(", ") }
     };
     let line = format!("x-mcp-header: {} -> {}", list(place.old()), list(place.now()));
-    changed_places(Draft::plain(place, "tool.header-mapping-changed", message).line(line), place)
+    changed_places(Draft::plain(place, "tool.header-mapping-changed", message).line(line), place, true)
 }
 
 fn new_parameter(place: &Place<'_>, schema: &Json, tool: &Tool<'_>) -> Option<Draft> {
@@ -186,32 +187,47 @@ fn told_texts(place: &Place<'_>, side: Side, tool: &Tool<'_>, position: texts::P
         "text"
     };
     let message = format!("texts in the {} schema of {} differ: {}", side.word(), tool.shown, shown(place.name()));
-    changed_places(Draft::at(place, "tool.param-description-changed", case, message), place)
+    changed_places(Draft::at(place, "tool.param-description-changed", case, message), place, false)
 }
 
 fn undecidable(place: &Place<'_>, side: Side, tool: &Tool<'_>) -> Draft {
     let what = shown(place.name());
     let message = format!("the {} schema of {} changed: {what} {}", side.word(), tool.shown, common::fate(place));
-    changed_places(Draft::plain(place, side.undecidable(), message), place)
+    changed_places(Draft::plain(place, side.undecidable(), message), place, true)
 }
 
-/// Lists the places below `place` that differ, with short values.
-fn changed_places(draft: Draft, place: &Place<'_>) -> Draft {
+/// What differs below `place`, one line a place, with short values.
+fn changed_places(draft: Draft, place: &Place<'_>, terse: bool) -> Draft {
     let (places, count) = leaves(place.old(), place.now(), LISTED);
     let more = count - places.len();
-    let name = shown(place.name());
-    let draft = places.iter().fold(draft, |draft, below| {
-        let (old, new) = (at(place.old(), below), at(place.now(), below));
-        let line = match (brief(old), brief(new)) {
-            (Some(old), Some(new)) => format!("{name}{}: {old} -> {new}", shown(&below.to_string())),
-            _ => format!("{name}{} {}", shown(&below.to_string()), if old.is_none() { "is new" } else { "differs" }),
-        };
-        draft.line(line)
-    });
+    let draft = places.iter().fold(draft, |draft, below| draft.line(changed_place(place, below, terse)));
     if more > 0 { draft.line(format!("{more} more places differ")) } else { draft }
 }
 
-fn at<'j>(value: Option<&'j Json>, pointer: &crate::model::pointer::Pointer) -> Option<&'j Json> {
+/// `location/enum: (none) -> ["a","b"]`; a member that is new as a whole: `+ format: {"type":"string"}`.
+fn changed_place(place: &Place<'_>, below: &Pointer, terse: bool) -> String {
+    let (old, new) = (at(place.old(), below), at(place.now(), below));
+    let texts = [old, new].iter().all(|value| value.is_some_and(|value| value.as_str().is_some()));
+    let is_whole = below.depth() == 0;
+    let name = if is_whole { shown(place.name()) } else { shown(&format!("{}{below}", place.name())) };
+    match (spelled(old), spelled(new)) {
+        // Beside a change of what is accepted, another text is worth a word; the texts stand in the whole diff.
+        _ if terse && texts && is_text(below) => format!("{name}: reworded"),
+        (Some(_), Some(new)) if is_whole && old.is_none() => format!("+ {name}: {new}"),
+        (Some(old), Some(new)) => format!("{name}: {old} -> {new}"),
+        (_, _) if old.is_none() => format!("{name} is new"),
+        (_, _) if new.is_none() => format!("{name} is gone"),
+        (_, _) => format!("{name} differs"),
+    }
+}
+
+/// Whether a text for people and models stands there, and no property of that name.
+fn is_text(below: &Pointer) -> bool {
+    let mut tokens = below.tokens().rev();
+    matches!(tokens.next(), Some("title" | "description" | "$comment")) && tokens.next() != Some("properties")
+}
+
+fn at<'j>(value: Option<&'j Json>, pointer: &Pointer) -> Option<&'j Json> {
     value.and_then(|value| value.pointer(pointer))
 }
 
@@ -220,4 +236,39 @@ pub(super) fn parameters(tool: &Json) -> Vec<String> {
     let properties = rename::properties(tool);
     let star = |name: &&str| if names::is_required(tool, name) { "*" } else { "" };
     properties.iter().map(|name| format!("{}{}", shown(name), star(name))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(old: &str, new: &str, terse: bool) -> Vec<String> {
+        let read = |text: &str| [Json::parse_trusted(text.as_bytes()).unwrap()];
+        let (old, new) = (read(old), read(new));
+        let root = Place::root(&old, &new);
+        let places = root.changed();
+        places
+            .iter()
+            .flat_map(|place| {
+                let (below, _) = leaves(place.old(), place.now(), LISTED);
+                below.iter().map(|below| changed_place(place, below, terse)).collect::<Vec<_>>()
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_changed_place_is_one_line_and_its_texts_stand_in_quotes() {
+        assert_eq!(line(r#"{"required":["a"]}"#, "{}", true), [r#"required: ["a"] -> (none)"#]);
+        assert_eq!(line("{}", r#"{"kind":{"type":"string"}}"#, true), [r#"+ kind: {"type":"string"}"#]);
+        assert_eq!(line(r#"{"n":{"maximum":9}}"#, r#"{"n":{"maximum":10}}"#, true), ["n/maximum: 9 -> 10"]);
+        let (old, new) = (r#"{"n":{"description":"A. Ask: b"}}"#, r#"{"n":{"description":"c"}}"#);
+        assert_eq!(line(old, new, true), ["n/description: reworded"]);
+        assert_eq!(line(old, new, false), [r#"n/description: "A. Ask: b" -> "c""#]);
+    }
+
+    #[test]
+    fn a_property_called_description_is_no_text() {
+        assert!(is_text(&Pointer::of(["items", "description"])));
+        assert!(!is_text(&Pointer::of(["properties", "description"])));
+    }
 }

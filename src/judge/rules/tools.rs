@@ -53,20 +53,47 @@ fn added(place: &Place<'_>) -> Draft {
         }
         None => Draft::at(place, "tool.added", "plain", format!("{name} is new")),
     };
-    for (parameter, what) in names::reaching(tool).iter().take(10) {
-        let parameter = shown(parameter);
-        draft = draft.line(format!("{name}: {parameter} names {what}"));
-        draft = draft.noting("tool.input.reach-gained", format!("{parameter} of {name} names {what}"));
+    for line in reach(tool) {
+        draft = draft.noting("tool.input.reach-gained", format!("{name}: {line}")).line(line);
     }
-    let parameters = schemas::parameters(tool);
-    if !parameters.is_empty() {
-        draft = draft.line(format!("{name} takes: {}", common::listed(&parameters, 20)));
+    draft = tidings(tool).into_iter().fold(draft, Draft::line);
+    draft = takes(tool).into_iter().fold(draft, Draft::line);
+    if !has_hints(tool) {
+        draft = draft.line("carries no hints: a client must take it for destructive");
     }
-    draft = draft.line(format!("{name} claims: {}", annotations::claims(tool)));
     match tool.member("description").and_then(Json::as_str) {
         Some(text) => draft.with(common::quote("it says", text)),
         None => draft,
     }
+}
+
+/// What a new tool reaches: `data names a URL`.
+pub(in crate::judge) fn reach(tool: &Json) -> Vec<String> {
+    let reaching = names::reaching(tool);
+    reaching.iter().take(10).map(|(parameter, what)| format!("{} names {what}", shown(parameter))).collect()
+}
+
+/// What a tool takes: `takes topic*, ambiguous`; nothing of one without parameters.
+pub(in crate::judge) fn takes(tool: &Json) -> Option<String> {
+    let parameters = schemas::parameters(tool);
+    (!parameters.is_empty()).then(|| format!("takes {}", common::listed(&parameters, 20)))
+}
+
+/// What else a caller is told of a new tool: that it runs as a task only, and what it claims of itself.
+pub(in crate::judge) fn tidings(tool: &Json) -> Vec<String> {
+    let mut lines = Vec::new();
+    if tool.member("execution").and_then(|execution| execution.member("taskSupport")?.as_str()) == Some("required") {
+        lines.push("runs only as a task".to_owned());
+    }
+    if has_hints(tool) {
+        lines.push(format!("claims: {}", annotations::claims(tool)));
+    }
+    lines
+}
+
+/// Whether a tool carries a hint.
+pub(in crate::judge) fn has_hints(tool: &Json) -> bool {
+    annotations::has_hints(tool.member("annotations"))
 }
 
 /// A renamed tool; what else changed in it is told inside, and its severity is at least that of the worst.
@@ -75,30 +102,10 @@ fn moved(scene: &Scene<'_>, from: &Place<'_>, to: &Place<'_>) -> Draft {
     let draft = Draft::plain(to, "tool.renamed", format!("{old} is now {new}"));
     let draft = draft.claiming(from.path().clone(), None).with(Detail::Moved { from: old, to: new });
     let pair = Place::pair(to.path().clone(), from.old(), to.now());
-    let mut inside: Vec<Draft> =
-        members(scene, &pair).into_iter().map(|inner| inner.checked_for_hidden(None)).collect();
-    inside.sort_by_key(|inner| std::cmp::Reverse(inner.rated().0));
-    let inside = inside.into_iter().fold(draft, |draft, inner| {
-        let (severity, impact) = inner.rated();
-        let mut draft = draft;
-        // Companions are what a caller must know: other parameters, and what has a severity of its own.
-        if severity >= Severity::High || is_reshaping(&inner) {
-            draft = draft.noting(inner.rule, inner.message.clone());
-        }
-        if severity >= Severity::High {
-            draft = draft.at_least(severity, impact);
-        }
-        draft.details.extend(inner.told_inside());
-        draft.notes.extend(inner.notes.iter().cloned());
-        draft
-    });
-    inside.checked_for_hidden(from.old())
-}
-
-/// Whether what callers must or may pass is another thing.
-fn is_reshaping(inner: &Draft) -> bool {
-    let tokens: Vec<&str> = inner.path.tokens().skip(2).take(2).collect();
-    matches!(tokens.as_slice(), ["inputSchema", "properties" | "required"] | ["inputSchema"])
+    let inside: Vec<Draft> = members(scene, &pair).into_iter().map(|inner| inner.checked_for_hidden(None)).collect();
+    let grave = inside.iter().map(Draft::rated).filter(|(severity, _)| *severity >= Severity::High);
+    let draft = grave.fold(draft, |draft, (severity, impact)| draft.at_least(severity, impact));
+    draft.holding(inside).checked_for_hidden(from.old())
 }
 
 /// Drifts of the members of one tool.

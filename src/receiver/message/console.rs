@@ -34,7 +34,9 @@ pub(super) fn text(body: &Body, colour: Colour) -> String {
         AlertType::DriftResolved | AlertType::SightBack => true,
     };
     let shown: Vec<&AlertUnit> = alert.units.iter().filter(|unit| over || unit.mark.stands()).collect();
-    shown.iter().take(UNITS).for_each(|unit| lines.extend(unit_lines(unit, colour)));
+    let mut first: Vec<&AlertUnit> = shown.iter().take(UNITS).copied().collect();
+    first.sort_by_key(|unit| unit.n);
+    first.iter().for_each(|unit| lines.extend(unit_lines(unit, colour)));
     let more = usize::try_from(alert.more).unwrap_or(usize::MAX).saturating_add(shown.len().saturating_sub(UNITS));
     if more > 0 {
         lines.push(format!("      and {more} more"));
@@ -55,7 +57,12 @@ fn unit_lines(unit: &AlertUnit, colour: Colour) -> Vec<String> {
     let named = matches!(unit.items.as_slice(), [only] if title.contains(&text::name(only)));
     if !unit.items.is_empty() && !named && text::width(&title) + 30 < WIDTH {
         let room = WIDTH - 30 - text::width(&title);
-        title = format!("{title}: {}", names::list(&unit.items, unit.more_items, room).text);
+        let names = names::list(&unit.items, unit.more_items, room).text;
+        // What follows the first clause is about others than these items.
+        title = match title.split_once("; ") {
+            Some((what, others)) => format!("{what}: {names}; {others}"),
+            None => format!("{title}: {names}"),
+        };
     }
     // Wrapped as if the severity were plain: colours take no columns.
     let blank = " ".repeat(8);

@@ -8,6 +8,7 @@ use crate::model::text;
 
 use super::page::Page;
 
+mod brief;
 mod knows;
 mod unit;
 
@@ -59,7 +60,7 @@ fn drift(alert: &Alert, page: &mut Page) {
     }
     if last_filled {
         title(page, "GOOD TO KNOW");
-        know.iter().take(ITEMS).for_each(|unit| unit::line(unit, "", page));
+        know.iter().take(ITEMS).for_each(|unit| brief::line(unit, page));
         left_out(know.len(), page);
         settled.iter().take(ITEMS).for_each(|unit| unit::line(unit, mark(unit.mark), page));
         left_out(settled.len(), page);

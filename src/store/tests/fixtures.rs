@@ -207,6 +207,7 @@ pub(super) fn drift(after: &Json) -> Drift {
                 total_words: 1,
             },
         ],
+        inside: Vec::new(),
         fingerprint: Fingerprint(Digest::of_parts(["fingerprint", &after.canonical()])),
     }
 }

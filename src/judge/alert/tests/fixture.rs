@@ -7,7 +7,7 @@ use crate::model::alert::AlertType;
 use crate::model::baseline::BaselineFacet;
 use crate::model::confirm::Confirm;
 use crate::model::digest::Digest;
-use crate::model::drift::{Claim, Detail, Drift, DriftRow, DriftState, Fingerprint, Note};
+use crate::model::drift::{Claim, Detail, Drift, DriftRow, DriftState, Fingerprint, Inside, Note};
 use crate::model::facet::{Facet, FacetName, FacetState, SeenFacet, Stability, UnseenKind, UnseenReason};
 use crate::model::incident::{Incident, IncidentKind, Member, Unit, UnitMark};
 use crate::model::json::Json;
@@ -140,6 +140,7 @@ pub(super) fn drift(
         notes: Vec::new(),
         message: String::new(),
         details,
+        inside: Vec::new(),
         fingerprint,
     }
 }
@@ -280,10 +281,13 @@ pub(super) fn upgrade() -> World {
         &["instructions"],
         Some(OLD_WORDS.into()),
         Some(NEW_WORDS.into()),
-        vec![
-            text("73 -> 201 characters, 5 of 13 words kept."),
-            Detail::Quote { label: "The new text begins".to_owned(), text: NEW_WORDS.to_owned() },
-        ],
+        vec![Detail::Words {
+            diff: format!("[-{OLD_WORDS}-] {{+{NEW_WORDS}+}}"),
+            before_chars: 73,
+            after_chars: 201,
+            kept_words: 5,
+            total_words: 13,
+        }],
     );
     let title = "instructions: rewritten; a model reads them at every start";
     world.unit(("mcp.instructions-changed", "-"), (High, &[Behavior, Security]), title, vec![instructions]);
@@ -293,10 +297,6 @@ pub(super) fn upgrade() -> World {
     name.notes.push(Note { rule: "-".to_owned(), text: "Same URL, same address.".to_owned() });
     let title = "the server calls itself something else";
     world.unit(("mcp.server-name-changed", "-"), (High, &[Security]), title, vec![name]);
-    let added =
-        new(Facet::McpTools, &["compress-as-resource", "simulate-delivery", "toggle-logging", "toggle-updates"]);
-    world.unit(("tool.added", "plain"), (Medium, &[Exposure, Security]), "new: 4 tools", added);
-
     world.unit(("tool.renamed", "-"), (High, &[Breaking]), "renamed: 8", renames());
     world.unit(("tool.removed", "-"), (High, &[Breaking]), "gone: 2", gone(Facet::McpTools, &["sampleModel", "zip"]));
     let resources: Vec<String> = (1..=100).map(|n| format!("parcel://depot/{n}")).collect();
@@ -309,8 +309,44 @@ pub(super) fn upgrade() -> World {
     let template = gone(Facet::McpResourceTemplates, &["parcel://depot/{id}"]);
     world.unit(("res.template-removed", "-"), (High, &[Breaking]), "gone: parcel://depot/{id}", template);
 
+    world.unit(("tool.added", "plain"), (Medium, &[Exposure, Security]), "new: 4", new_tools());
     quiet_units(&mut world);
     world
+}
+
+fn new_tools() -> Vec<Drift> {
+    let tool = |(name, definition): (&str, &str)| {
+        let definition = Json::parse_trusted(definition.as_bytes()).unwrap();
+        drift(Facet::McpTools, &["items", name], None, Some(definition), Vec::new())
+    };
+    [
+        (
+            "compress-as-resource",
+            r#"{"inputSchema":{"properties":{"url":{"type":"string"},"level":{"type":"integer"}}}}"#,
+        ),
+        ("simulate-delivery", r#"{"execution":{"taskSupport":"required"},"inputSchema":{"properties":{"parcel":{}}}}"#),
+        ("toggle-logging", r#"{"inputSchema":{"type":"object"}}"#),
+        ("toggle-updates", r#"{"inputSchema":{"type":"object"}}"#),
+    ]
+    .map(tool)
+    .into()
+}
+
+/// What else changed in a renamed tool: its title in each, its input in one.
+fn inside(old: &str, new: &str) -> Vec<Inside> {
+    let change = |rule: &str, severity, details| Inside {
+        path: Pointer::of(["items", new, "member"]),
+        rule: RuleCase::new(rule, "-"),
+        severity,
+        message: format!("a member of {new} differs"),
+        details,
+    };
+    let mut inside = vec![change("tool.title-changed", Low, vec![moved("(none)", "A \u{1b}title")])];
+    if old == "tinyMap" {
+        let lines = vec![text("additionalProperties: false -> (none)")];
+        inside.insert(0, change("tool.input.schema-undecidable", Medium, lines));
+    }
+    inside
 }
 
 fn renames() -> Vec<Drift> {
@@ -326,6 +362,7 @@ fn renames() -> Vec<Drift> {
         details.extend(extra(new));
         let mut drift = drift(Facet::McpTools, &["items", new], Some(item(old)), Some(item(new)), details);
         drift.claims.push(Claim { path: Pointer::of(["items", old]), after: None });
+        drift.inside = inside(old, new);
         drift
     };
     RENAMED.iter().map(rename).collect()
@@ -347,7 +384,13 @@ fn quiet_units(world: &mut World) {
     );
     let title = "echo: reworded";
     world.unit(("tool.description-changed", "wording"), (Low, &[Behavior, Security]), title, vec![reworded]);
-    let flag = drift(Facet::McpHandshake, &["capabilities", "tasks"], None, Some(Json::object()), Vec::new());
+    let flag = drift(
+        Facet::McpHandshake,
+        &["capabilities", "tasks"],
+        None,
+        Some(Json::object()),
+        vec![text("+ tasks (list)")],
+    );
     world.unit(("mcp.capability-added", "-"), (Low, &[Exposure]), "capability tasks is new", vec![flag]);
     let titles = drift(Facet::McpTools, &["items", "echo", "title"], None, Some("Echo".into()), Vec::new());
     world.unit(("tool.title-changed", "-"), (Low, &[Cosmetic]), "echo: has a title now", vec![titles]);

@@ -46,7 +46,10 @@ fn one(place: &Place<'_>) -> Vec<Draft> {
     let name = shown(place.name());
     match (place.old(), place.now()) {
         (None, _) => {
-            vec![Draft::plain(place, "mcp.capability-added", format!("the capability {name} is new")).told(place)]
+            vec![
+                Draft::plain(place, "mcp.capability-added", format!("the capability {name} is new"))
+                    .line(format!("+ {name}{}", parts(place.now()))),
+            ]
         }
         (Some(_), None) => {
             vec![Draft::plain(place, "mcp.capability-removed", format!("the capability {name} is gone"))]
@@ -62,6 +65,13 @@ fn one(place: &Place<'_>) -> Vec<Draft> {
         }
         (Some(_), Some(_)) => vec![Draft::other(place, format!("the capability {name} differs"))],
     }
+}
+
+/// ` (list, cancel)`: the names of what a capability is made of; empty where it has no parts.
+fn parts(capability: Option<&Json>) -> String {
+    let members = capability.and_then(Json::as_object).into_iter().flatten();
+    let names: Vec<String> = members.map(|(name, _)| shown(name)).collect();
+    if names.is_empty() { String::new() } else { format!(" ({})", common::listed(&names, 8)) }
 }
 
 /// `listChanged` and `subscribe`: absent equals false.

@@ -142,6 +142,13 @@ pub(super) fn line(unit: &AlertUnit, mark: &str, page: &mut Page) {
             last.push_str(&listed);
         }
     }
+    let beside = match (lines.as_slice(), unit.details.as_slice()) {
+        ([only], [Detail::Moved { from, to }]) => Some(format!("{only}: {} -> {}", text::value(from), text::value(to))),
+        _ => None,
+    };
+    if let Some(beside) = beside.filter(|line| text::width(line) <= WIDTH) {
+        return page.line(&beside);
+    }
     lines.iter().for_each(|line| page.line(line));
     if let [one] = unit.details.as_slice() {
         telling(one, page);
@@ -149,7 +156,7 @@ pub(super) fn line(unit: &AlertUnit, mark: &str, page: &mut Page) {
 }
 
 /// The one detail of a line, where it is short.
-fn telling(detail: &Detail, page: &mut Page) {
+pub(super) fn telling(detail: &Detail, page: &mut Page) {
     match detail {
         Detail::Text { text } => page.words("    ", 4, &text::inert(text, 130)),
         Detail::Moved { from, to } => {
