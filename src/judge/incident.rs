@@ -4,6 +4,8 @@
 //! joins, what counts as news (a unit added, a value or severity changed), and what the end was. A unit that confirms,
 //! reverts or is settled only changes its mark.
 
+mod moved;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
@@ -61,7 +63,9 @@ pub fn incident_step(
     join(incident.id, kind, rows, owner.now);
     let before = std::mem::take(&mut incident.units);
     let marked = leave(&before, incident.id, rows);
-    incident.units = (owner.fold)(&standing(incident.id, rows), &marked);
+    let foldings = standing(incident.id, rows);
+    let places = foldings.iter().map(|folding| (folding.drift.facet, folding.drift.path.clone())).collect();
+    incident.units = moved::follow((owner.fold)(&foldings, &marked), &marked, &places);
 
     let member = |row: &&DriftRow| row.incident == Some(incident.id);
     let confirmed =

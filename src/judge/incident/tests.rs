@@ -215,3 +215,30 @@ fn drift_and_sight_do_not_mix() {
     let mut desk = Desk::with([open(sight("scan.unreachable", "endpoint"))]);
     assert_eq!(desk.step(&[]), None);
 }
+
+#[test]
+fn a_drift_that_another_rule_tells_keeps_its_unit_and_stands_once() {
+    let row = open(drift(TOOLS, "a", "x"));
+    let target = target();
+    let mut desk = Desk::with([row.clone()]);
+    let mut step = |row: DriftRow| {
+        desk.put(row);
+        let real = crate::judge::fold::fold;
+        let owner = Owner { target: &target, ids: &desk.ids, also_taken: None, fold: real, now: at(300) };
+        let known = desk.incident.take();
+        let step = incident_step(known.as_ref(), IncidentKind::Drift, &mut desk.rows, &[], &owner);
+        desk.incident = step.incident.or(known);
+        (desk.incident.clone().unwrap(), step.event)
+    };
+    let (before, _) = step(row.clone());
+    let mut worse = row;
+    worse.drift.rule = RuleCase::new("tool.description-rewritten", "-");
+    worse.drift.severity = Severity::Critical;
+    let (after, event) = step(worse.clone());
+    let numbers = |incident: &Incident| incident.units.iter().map(|unit| unit.n).collect::<Vec<_>>();
+    assert_eq!((numbers(&before), numbers(&after)), (vec![1], vec![1]), "{after:#?}");
+    assert_eq!(after.units[0].rule.rule, "tool.description-rewritten");
+    assert_eq!((after.revision, event.is_some()), (before.revision + 1, true));
+    let (still, event) = step(worse);
+    assert_eq!((still, event), (after, None));
+}
