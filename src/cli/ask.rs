@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::Context as _;
 

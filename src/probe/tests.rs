@@ -1,6 +1,7 @@
 //! Conversations with a scripted peer over real sockets.
 
 mod caps;
+mod echo;
 mod faces;
 mod framing;
 mod lists;
@@ -21,7 +22,7 @@ use super::{Ask, Credential, SecondRead, probe};
 use crate::model::facet::{Facet, FacetName, UnseenKind};
 use crate::model::inventory::{Cadence, Target};
 use crate::model::json::Json;
-use crate::model::observation::{Observation, RawFacet, RawRead};
+use crate::model::observation::{Echo, Observation, RawFacet, RawRead};
 use crate::model::target::{BaselineMode, Kind};
 use crate::net::{Door, DoorSettings, NoSecrets, Roots, SystemResolver};
 
@@ -33,6 +34,7 @@ struct Scan<'a> {
     date: Option<&'a str>,
     second_read: SecondRead,
     probe_only: bool,
+    known: Option<Echo>,
     scrub: &'a dyn crate::net::Scrub,
 }
 
@@ -59,6 +61,7 @@ fn scan(url: &Url) -> Scan<'static> {
         date: None,
         second_read: SecondRead::Same,
         probe_only: false,
+        known: None,
         scrub: &NoSecrets,
     }
 }
@@ -83,7 +86,7 @@ impl Scan<'_> {
             known_class: None,
             second_read: self.second_read,
             probe_only: self.probe_only,
-            known: None,
+            known: self.known.as_ref(),
             scrub: self.scrub,
             at: "2026-11-30T12:00:00Z".parse().unwrap(),
         };

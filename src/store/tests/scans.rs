@@ -1,11 +1,13 @@
 //! Runs, snapshots and targets.
 
-use super::fixtures::{Fixture, TOOLS, at, first, id, quiet, scan, summary, value};
-use crate::model::facet::{Facet, FacetName};
+use super::fixtures::{Fixture, TOOLS, at, first, id, quiet, row, scan, summary, value};
+use crate::model::drift::DriftRow;
+use crate::model::facet::{Facet, FacetName, FacetState};
+use crate::model::memory::ScanMemory;
 use crate::model::observation::Outcome;
 use crate::model::settlement::{HistoryLine, Settlement};
 use crate::model::snapshot::Snapshot;
-use crate::store::{Found, Store, StoredSnapshot, TargetState};
+use crate::store::{Found, Standing, Store, StoredSnapshot, TargetState, Unchanged};
 
 async fn rows(store: &Store, sql: &'static str) -> i64 {
     sqlx::query_scalar(sql).fetch_one(&mut *store.read().await.unwrap()).await.unwrap()
@@ -62,6 +64,104 @@ async fn unchanged_scans_extend_one_run_and_write_nothing_until_the_flush() {
     let target = store.target(&id("a")).await.unwrap().unwrap();
     assert_eq!((target.recheck, target.not_before), (Some(at(540)), Some(at(270))));
     assert_eq!(rows(&store, "SELECT count(*) FROM snapshot").await, 1);
+}
+
+/// A scan of `a` that changed nothing, its number and time.
+fn unchanged(seq: u64, seconds: i64, fresh: bool) -> Unchanged<'static> {
+    let snapshot = scan(&value("one"), 0).digest;
+    Unchanged { seq, snapshot, began: at(seconds), ended: at(seconds), fresh, scan: None }
+}
+
+/// The first scan of `a`, complete and calm.
+fn calm() -> (Settlement, Snapshot) {
+    let mut settlement = quiet(1, 0);
+    settlement.scans.outcome = Some(Outcome::Ok);
+    settlement.history.push(HistoryLine {
+        at: at(0),
+        event: "scan.ok".to_owned(),
+        place: None,
+        drift: None,
+        incident: None,
+        text: String::new(),
+    });
+    (settlement, Snapshot { outcome: Outcome::Ok, ..scan(&value("one"), 0) })
+}
+
+#[tokio::test]
+async fn unchanged_scans_are_counted_in_memory_and_seen_by_everybody_before_and_after_the_flush() {
+    let fixture = Fixture::new().await;
+    let (first, snapshot) = calm();
+    fixture.commit(&first, Some(&snapshot)).await;
+    let changes = fixture.store.writer().await.changes().await;
+    for (seq, seconds, fresh) in [(2, 60, true), (3, 120, false)] {
+        let mut writer = fixture.store.writer().await;
+        writer.extend(&id("a"), &unchanged(seq, seconds, fresh)).await.unwrap();
+        assert_eq!(writer.changes().await, changes, "no row is written");
+    }
+    for store in [fixture.store.clone(), {
+        fixture.store.flush_runs().await.unwrap();
+        fixture.reopened().await
+    }] {
+        let memory = store.memory(&id("a")).await.unwrap();
+        let facet = &memory.facets[&TOOLS];
+        assert_eq!((facet.last_seen, facet.runs[0].to, facet.runs[0].scans), (Some(at(120)), at(120), 4));
+        let scans = &memory.scans;
+        assert_eq!((scans.seq, scans.last_at, scans.last_ok), (3, Some(at(120)), Some(at(120))));
+        assert_eq!((scans.last_fresh, scans.not_before), (Some(at(60)), None));
+        let resumed = &store.resume(&[id("a"), id("b")]).await.unwrap()[&id("a")];
+        assert_eq!((&resumed.scans, resumed.last_seen[&TOOLS], resumed.recheck), (scans, at(120), None));
+        let target = store.target(&id("a")).await.unwrap().unwrap();
+        assert_eq!((target.seq, target.last_ok, target.recheck), (3, Some(at(120)), None));
+        assert_eq!(store.targets().await.unwrap(), [target]);
+        let runs = store.runs(&id("a"), 10).await.unwrap();
+        assert_eq!((runs.len(), runs[0].scans, runs[0].to_seq, runs[0].to_at), (1, 3, 3, at(120)));
+        assert_eq!(store.latest_snapshot(&id("a")).await.unwrap().unwrap().at, at(120));
+    }
+}
+
+#[tokio::test]
+async fn an_unchanged_scan_lengthens_what_is_buffered_whole_and_what_is_lengthened_is_settled_on() {
+    let fixture = Fixture::new().await;
+    let (first, snapshot) = calm();
+    fixture.commit(&first, Some(&snapshot)).await;
+    let again =
+        Settlement { history: Vec::new(), scans: ScanMemory { seq: 2, ..first.scans.clone() }, ..first.clone() };
+    fixture.commit(&again, Some(&snapshot)).await;
+    let mut writer = fixture.store.writer().await;
+    writer.extend(&id("a"), &unchanged(3, 60, false)).await.unwrap();
+    drop(writer);
+    assert_eq!(fixture.memory().await.scans.seq, 3);
+    fixture.store.flush_runs().await.unwrap();
+
+    let mut writer = fixture.store.writer().await;
+    writer.extend(&id("a"), &unchanged(4, 120, false)).await.unwrap();
+    let told = Settlement { scans: writer.memory(&id("a")).await.unwrap().scans, ..first };
+    writer.commit(&told, None, at(130)).await.unwrap();
+    drop(writer);
+    let store = fixture.reopened().await;
+    assert_eq!(store.memory(&id("a")).await.unwrap().scans.seq, 4);
+    let runs = store.runs(&id("a"), 10).await.unwrap();
+    assert_eq!((runs.len(), runs[0].scans, runs[0].to_seq, runs[0].to_at), (1, 4, 4, at(120)));
+}
+
+#[tokio::test]
+async fn scanning_goes_on_from_what_stands_and_what_was_watched() {
+    let fixture = Fixture::new().await;
+    let showing = scan(&value("one"), 0);
+    let mut settlement = quiet(1, 0);
+    settlement.drifts.push(DriftRow { incident: None, ..row(0) });
+    fixture.commit(&settlement, Some(&showing)).await;
+    let resumed = fixture.reopened().await.resume(&[id("a")]).await.unwrap().remove(&id("a")).unwrap();
+    let drift = row(0);
+    let stands =
+        Standing { facet: drift.drift.facet, path: drift.drift.path, rule: drift.drift.rule.rule, state: drift.state };
+    assert_eq!((resumed.standing, resumed.recheck), (vec![stands], Some(at(300))));
+    let last = resumed.last.unwrap();
+    assert_eq!((last.outcome, last.mcp, &last.coverage), (showing.outcome, showing.mcp.state, &showing.coverage));
+    assert_eq!(
+        last.unseen.len(),
+        showing.facets.values().filter(|state| matches!(state, FacetState::Unseen { .. })).count()
+    );
 }
 
 #[tokio::test]
