@@ -46,9 +46,9 @@ use crate::model::target::TargetId;
 pub use error::StoreError;
 pub use lock::StoreLock;
 pub use views::{
-    BaselineGauge, DriftFilter, Found, Gauges, HistoryRow, IncidentCount, IncidentState, LastScan,
-    LedgerCheck, LedgerFault, LedgerRow, MessageFilter, Pending, Resumed, Retry, Run, Standing, StoredSnapshot, Synced,
-    TargetDrift, TargetRow, TargetState, Unchanged, UnitCount,
+    BaselineGauge, DriftFilter, Found, Gauges, HistoryRow, IncidentCount, IncidentState, LastScan, LedgerCheck,
+    LedgerFault, LedgerRow, MessageFilter, Pending, Resumed, Retry, Run, Standing, StoredSnapshot, Synced, TargetDrift,
+    TargetRow, TargetState, Unchanged, UnitCount,
 };
 pub use writer::Writer;
 

@@ -1,8 +1,8 @@
 //! Verbs that ask the daemon over its control socket; with no daemon they open the store under its lock.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::Arc;
 
 use anyhow::Context as _;
