@@ -12,10 +12,14 @@ use crate::operations::{Answer, document};
 use crate::receiver::message;
 
 /// The answer as a document: what it is about, without the word for which answer it is.
-pub(super) fn document(answer: &Answer) -> Value {
-    let tagged = serde_json::to_value(answer).unwrap_or(Value::Null);
+pub(super) fn document(answer: &Answer) -> serde_json::Result<Value> {
+    if let Answer::Alert(full) = answer {
+        let alert = message::document(&full.alert)?;
+        return serde_json::to_value(document::MessageInFull { message: full.message.clone(), alert });
+    }
+    let tagged = serde_json::to_value(answer)?;
     let inner = tagged.as_object().and_then(|members| members.values().next()).cloned();
-    inner.unwrap_or(tagged)
+    Ok(inner.unwrap_or(tagged))
 }
 
 /// The answer as a page.

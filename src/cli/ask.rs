@@ -25,7 +25,7 @@ pub(super) async fn ask(config: Option<&Path>, output: Output, request: Request)
         Ok(answer) => {
             match output {
                 Output::Human => page::write(&answer::human(&answer))?,
-                Output::Json => page::json(&answer::document(&answer))?,
+                Output::Json => page::json(&answer::document(&answer)?)?,
             }
             Ok(exit(&answer))
         }

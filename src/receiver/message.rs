@@ -106,6 +106,14 @@ pub fn webhook(body: &Body) -> Result<String, serde_json::Error> {
     webhook::render(&body.alert)
 }
 
+/// The alert document as a webhook's `data` holds it, and `alerts show`: at most 20,000 bytes, what is cut counted.
+///
+/// # Errors
+/// When the alert does not serialize, which no alert of ours does.
+pub fn document(alert: &Alert) -> Result<Alert, serde_json::Error> {
+    webhook::fitting(alert).map(std::borrow::Cow::into_owned)
+}
+
 /// `9XTB4.1`
 fn reference(alert: &Alert) -> String {
     format!("{}.{}", alert.incident.id, alert.incident.revision)

@@ -241,6 +241,8 @@ proptest! {
     fn webhooks_fit_and_count_every_item_and_unit(body in any_body()) {
         let json = webhook(&body).unwrap();
         prop_assert!(json.len() <= 20_000, "{}", json.len());
+        let shown = serde_json::to_string(&document(&body.alert).unwrap()).unwrap();
+        prop_assert!(shown.len() <= 20_000, "{}", shown.len());
         let payload: serde_json::Value = serde_json::from_str(&json).unwrap();
         let data: Alert = serde_json::from_value(payload["data"].clone()).unwrap();
         let whole = &body.alert;

@@ -1,5 +1,7 @@
 //! The webhook's JSON: the alert document, cut until it fits 20,000 bytes; what is cut is counted in it.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 
 use crate::model::alert::{Alert, AlertUnit};
@@ -20,17 +22,21 @@ struct Payload<'a> {
 
 /// The body, at most [`MAX`] bytes.
 pub(super) fn render(alert: &Alert) -> Result<String, serde_json::Error> {
-    let whole = payload(alert)?;
-    if whole.len() <= MAX {
-        return Ok(whole);
+    payload(fitting(alert)?.as_ref())
+}
+
+/// The document, cut so that a body of it has at most [`MAX`] bytes.
+pub(super) fn fitting(alert: &Alert) -> Result<Cow<'_, Alert>, serde_json::Error> {
+    if payload(alert)?.len() <= MAX {
+        return Ok(Cow::Borrowed(alert));
     }
     for caps in &LEVELS {
-        let body = payload(&cut(alert, caps))?;
-        if body.len() <= MAX {
-            return Ok(body);
+        let cut = cut(alert, caps);
+        if payload(&cut)?.len() <= MAX {
+            return Ok(Cow::Owned(cut));
         }
     }
-    payload(&cut(alert, &LEAST))
+    Ok(Cow::Owned(cut(alert, &LEAST)))
 }
 
 fn payload(alert: &Alert) -> Result<String, serde_json::Error> {
