@@ -25,8 +25,10 @@ use driftd::store::Store;
 use tokio::sync::Notify;
 
 #[path = "support/peer.rs"]
+#[allow(dead_code, clippy::allow_attributes, reason = "each bench uses a part of it")]
 mod peer;
 #[path = "support/usage.rs"]
+#[allow(dead_code, clippy::allow_attributes, reason = "each bench uses a part of it")]
 mod usage;
 
 use peer::{Peer, Recorded};

@@ -191,13 +191,15 @@ impl Store {
         memory::load(&mut *self.read().await?, target, ahead, self.incident_ids()).await
     }
 
-    /// What the scanning of `targets` goes on from: a few queries for all of them, and no values. One that was never
+    /// What the scanning of `targets` goes on from: three queries for all of them, and no values. One that was never
     /// scanned is not in it.
     ///
     /// # Errors
     /// As SQLite says.
     pub async fn resume(&self, targets: &[TargetId]) -> Result<BTreeMap<TargetId, Resumed>> {
-        resume::load(&mut *self.read().await?, targets, &self.inner.buffer).await
+        // Before the rows are read, so that what is flushed meanwhile is in one of the two.
+        let ahead = targets.iter().filter_map(|id| Some((id.clone(), self.inner.buffer.get(id)?))).collect();
+        resume::load(&mut *self.read().await?, targets, ahead).await
     }
 
     /// What the newest scan of `target` saw.

@@ -124,14 +124,14 @@ fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 async fn answer(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response {
     record(&shared, &headers, &body);
     let request: Value = serde_json::from_slice(&body).unwrap_or_default();
-    let result = match request["method"].as_str() {
+    let result = match request.get("method").and_then(Value::as_str) {
         Some("server/discover") => discover(),
         Some("tools/list") => {
             json!({ "resultType": "complete", "ttlMs": 0, "cacheScope": "private", "tools": tools(*locked(&shared.shipped)) })
         }
         Some(_) | None => return StatusCode::NOT_FOUND.into_response(),
     };
-    let answer = json!({ "jsonrpc": "2.0", "id": request["id"], "result": result });
+    let answer = json!({ "jsonrpc": "2.0", "id": request.get("id"), "result": result });
     ([(header::CONTENT_TYPE, "application/json")], answer.to_string()).into_response()
 }
 

@@ -76,6 +76,7 @@ impl OpenRun {
 }
 
 /// How far ahead of its rows a target is.
+#[expect(clippy::large_enum_variant, reason = "the large one is rare and short-lived: a target whose facets changed")]
 #[derive(Clone, Debug)]
 pub(super) enum Buffered {
     /// This is what they will hold.
