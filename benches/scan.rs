@@ -17,7 +17,7 @@ use driftd::metrics::Metrics;
 use driftd::model::confirm::Confirm;
 use driftd::model::inventory::{Cadence, Target};
 use driftd::model::observation::Outcome;
-use driftd::model::target::{BaselineMode, Kind};
+use driftd::model::target::Kind;
 use driftd::net::{Door, DoorSettings, Roots, SystemResolver};
 use driftd::scan::{Manner, Scanner};
 use driftd::secret::Environment;
@@ -144,20 +144,7 @@ impl Bench {
 }
 
 fn target(url: &str) -> Target {
-    Target {
-        id: "fifty-things".parse().expect("an id"),
-        kind: Kind::Mcp,
-        url: url.parse().expect("a URL"),
-        cadence: Cadence::Every(Duration::from_mins(5)),
-        timeout: Duration::from_secs(20),
-        scan_timeout: Duration::from_mins(1),
-        auth: None,
-        labels: std::collections::BTreeMap::new(),
-        headers: Vec::new(),
-        paused: false,
-        anonymous: true,
-        end_session: true,
-        baseline: BaselineMode::FirstSeen,
-        egress_allow: Vec::new(),
-    }
+    let id = "fifty-things".parse().expect("an id");
+    let every = Cadence::Every(Duration::from_mins(5));
+    Target { cadence: every, ..Target::at(id, Kind::Mcp, url.parse().expect("a URL")) }
 }

@@ -50,7 +50,7 @@ impl Writer<'_> {
     /// Buffers an unchanged scan of `target` until [`Store::flush_runs`].
     ///
     /// # Errors
-    /// As SQLite says; and [`StoreError::Other`] when the newest run shows something else, which is a fault of ours.
+    /// As SQLite says; and [`StoreError::Other`](super::StoreError::Other) when the newest run shows something else, which is a fault of ours.
     pub async fn extend(&mut self, target: &TargetId, scan: &Unchanged<'_>) -> Result<()> {
         commit::extend(self, target, scan).await
     }

@@ -7,6 +7,7 @@ use rand::{RngExt as _, SeedableRng as _};
 use tokio::process::Child;
 
 use crate::support::daemon::{Home, ready};
+use crate::support::eventually;
 use crate::support::peer::{Script, ScriptedPeer};
 use crate::support::ports::free_port;
 use crate::support::webhook::Hook;
@@ -42,16 +43,11 @@ fn run(home: &Home, crash_at: Option<&str>) -> Child {
 
 /// Waits until the tools are in the baseline.
 async fn baseline(home: &Home) {
-    let looking = async {
-        loop {
-            let said = home.driftd(&["baseline", "show", "peer", "--output", "json"]).await;
-            if String::from_utf8_lossy(&said.stdout).contains("\"mcp.tools\"") {
-                return;
-            }
-            tokio::time::sleep(crate::support::GLANCE).await;
-        }
-    };
-    tokio::time::timeout(crate::support::PATIENCE, looking).await.expect("no baseline");
+    eventually("the tools are in the baseline", async || {
+        let said = home.driftd(&["baseline", "show", "peer", "--output", "json"]).await;
+        String::from_utf8_lossy(&said.stdout).contains("\"mcp.tools\"").then_some(())
+    })
+    .await;
 }
 
 /// The messages that the store holds, as (id, state).
@@ -69,16 +65,11 @@ async fn nothing_is_lost(home: &Home, hook: &Hook, metrics: SocketAddr) {
     let mut daemon = run(home, None);
     ready(metrics).await;
     hook.wait_for(1).await;
-    let looking = async {
-        loop {
-            let messages = messages(home).await;
-            if !messages.is_empty() && messages.iter().all(|(_, state)| state == "sent") {
-                return messages;
-            }
-            tokio::time::sleep(crate::support::GLANCE).await;
-        }
-    };
-    let sent = tokio::time::timeout(crate::support::PATIENCE, looking).await.expect("messages stay on their way");
+    let sent = eventually("every message is sent", async || {
+        let messages = messages(home).await;
+        (!messages.is_empty() && messages.iter().all(|(_, state)| state == "sent")).then_some(messages)
+    })
+    .await;
     for (id, _) in &sent {
         assert!(hook.tries().contains(id), "{id} never arrived");
     }

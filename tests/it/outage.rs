@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
+use driftd::operations::document::Message;
+
 use crate::support::daemon::Daemon;
+use crate::support::eventually;
 use crate::support::peer::{Script, ScriptedPeer};
 use crate::support::smtp::Smtp;
 use crate::support::webhook::Hook;
@@ -92,29 +95,19 @@ async fn a_message_given_up_is_sent_again_by_retry_under_its_id() {
 
 /// Waits until `messages` messages have been tried at least `attempts` times.
 async fn tried(daemon: &Daemon, messages: usize, attempts: u32) {
-    let looking = async {
-        while daemon.messages().await.iter().filter(|message| message.attempts >= attempts).count() < messages {
-            tokio::time::sleep(crate::support::GLANCE).await;
-        }
-    };
-    tokio::time::timeout(crate::support::PATIENCE, looking).await.expect("nothing is tried");
+    eventually("messages are tried", async || {
+        let tried = daemon.messages().await.iter().filter(|message| message.attempts >= attempts).count();
+        (tried >= messages).then_some(())
+    })
+    .await;
 }
 
 /// Waits until every message that is due at this instant was tried.
 async fn settle(daemon: &Daemon) {
-    let looking = async {
-        loop {
-            let now = daemon.now();
-            let due = |at: Option<jiff::Timestamp>| at.is_some_and(|at| at <= now);
-            let messages = daemon.messages().await;
-            // A later message of an incident waits for the earlier one.
-            let waits =
-                |message: &&driftd::operations::document::Message| message.state == "pending" && due(message.next_at);
-            if !messages.iter().any(|message| waits(&message)) {
-                return;
-            }
-            tokio::time::sleep(crate::support::GLANCE).await;
-        }
-    };
-    tokio::time::timeout(crate::support::PATIENCE, looking).await.expect("what is due is not tried");
+    eventually("what is due is tried", async || {
+        let now = daemon.now();
+        let due = |message: &Message| message.state == "pending" && message.next_at.is_some_and(|at| at <= now);
+        (!daemon.messages().await.iter().any(due)).then_some(())
+    })
+    .await;
 }

@@ -29,9 +29,14 @@ pub(crate) fn checkout(path: &str) -> PathBuf {
 
 /// Calls `look` until it gives something, within [`PATIENCE`].
 pub(crate) async fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    eventually(what, async || look()).await
+}
+
+/// The same where looking takes a question to somebody else.
+pub(crate) async fn eventually<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
     let looking = async {
         loop {
-            if let Some(found) = look() {
+            if let Some(found) = look().await {
                 return found;
             }
             tokio::time::sleep(GLANCE).await;

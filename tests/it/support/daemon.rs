@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use tokio::process::Command;
 use tokio::task::JoinSet;
 
-use super::until;
+use super::{eventually, until};
 
 /// A directory with configuration, secrets, store and socket.
 #[derive(Debug)]
@@ -168,19 +168,7 @@ impl Daemon {
         id: &str,
         wanted: impl Fn(&document::TargetInFull) -> bool,
     ) -> document::TargetInFull {
-        let looking = async {
-            loop {
-                let target = self.target(id).await;
-                if wanted(&target) {
-                    return target;
-                }
-                tokio::time::sleep(super::GLANCE).await;
-            }
-        };
-        match tokio::time::timeout(super::PATIENCE, looking).await {
-            Ok(target) => target,
-            Err(_) => panic!("{id} stays otherwise: {:#?}", self.target(id).await),
-        }
+        eventually("a target is as wanted", async || Some(self.target(id).await).filter(&wanted)).await
     }
 
     /// What stands.
@@ -206,19 +194,14 @@ impl Daemon {
 
     /// Waits until no message and no notice is on its way.
     pub(crate) async fn delivered(&self) -> Vec<document::Message> {
-        let looking = async {
-            loop {
-                // In this order: what stops waiting in between is in the list by then.
-                if self.metric("driftd_outbox_pending").await == 0.0 {
-                    let messages = self.messages().await;
-                    if messages.iter().all(|message| message.state != "pending") {
-                        return messages;
-                    }
-                }
-                tokio::time::sleep(super::GLANCE).await;
+        eventually("no message is on its way", async || {
+            // In this order: what stops waiting in between is in the list by then.
+            if self.metric("driftd_outbox_pending").await > 0.0 {
+                return None;
             }
-        };
-        tokio::time::timeout(super::PATIENCE, looking).await.expect("messages stay on their way")
+            Some(self.messages().await).filter(|all| all.iter().all(|message| message.state != "pending"))
+        })
+        .await
     }
 
     /// What happened to `target`, newest first.
