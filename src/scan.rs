@@ -31,6 +31,9 @@ mod remembered;
 pub use ask::look;
 use remembered::{Quiet, Remembered};
 
+/// Targets whose past is read at once: their number bounds what is in memory twice.
+const RESUMED_AT_ONCE: usize = 1_000;
+
 /// Everything that a scan needs beside its target.
 #[derive(Debug)]
 pub struct Scanner {
@@ -141,11 +144,13 @@ impl Scanner {
     }
 
     async fn resume(&self, ids: &[TargetId]) -> Result<(), StoreError> {
-        let resumed = self.store.resume(ids).await?;
-        let mut cache = self.cache();
-        for (id, resumed) in resumed {
-            let remembered = Remembered::resumed(resumed, cache.get(&id));
-            cache.insert(id, remembered);
+        for part in ids.chunks(RESUMED_AT_ONCE) {
+            let resumed = self.store.resume(part).await?;
+            let mut cache = self.cache();
+            for (id, resumed) in resumed {
+                let remembered = Remembered::resumed(resumed, cache.get(&id));
+                cache.insert(id, remembered);
+            }
         }
         Ok(())
     }

@@ -46,9 +46,9 @@ use crate::model::target::TargetId;
 pub use error::StoreError;
 pub use lock::StoreLock;
 pub use views::{
-    BaselineGauge, DriftFilter, Found, Gauges, HistoryRow, IncidentCount, IncidentState, LastScan,
-    LedgerCheck, LedgerFault, LedgerRow, MessageFilter, Pending, Resumed, Retry, Run, Standing, StoredSnapshot, Synced,
-    TargetDrift, TargetRow, TargetState, Unchanged, UnitCount,
+    BaselineGauge, DriftFilter, Found, Gauges, HistoryRow, IncidentCount, IncidentState, LastScan, LedgerCheck,
+    LedgerFault, LedgerRow, MessageFilter, Pending, Resumed, Retry, Run, Standing, StoredSnapshot, Synced, TargetDrift,
+    TargetRow, TargetState, Unchanged, UnitCount,
 };
 pub use writer::Writer;
 
@@ -191,13 +191,15 @@ impl Store {
         memory::load(&mut *self.read().await?, target, ahead, self.incident_ids()).await
     }
 
-    /// What the scanning of `targets` goes on from: a few queries for all of them, and no values. One that was never
+    /// What the scanning of `targets` goes on from: three queries for all of them, and no values. One that was never
     /// scanned is not in it.
     ///
     /// # Errors
     /// As SQLite says.
     pub async fn resume(&self, targets: &[TargetId]) -> Result<BTreeMap<TargetId, Resumed>> {
-        resume::load(&mut *self.read().await?, targets, &self.inner.buffer).await
+        // Before the rows are read, so that what is flushed meanwhile is in one of the two.
+        let ahead = targets.iter().filter_map(|id| Some((id.clone(), self.inner.buffer.get(id)?))).collect();
+        resume::load(&mut *self.read().await?, targets, ahead).await
     }
 
     /// What the newest scan of `target` saw.

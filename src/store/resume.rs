@@ -1,5 +1,5 @@
-//! What scanning goes on from when a daemon starts: of all targets at once, in a few queries for each part of them,
-//! and without any of the values they are held to.
+//! What scanning goes on from when a daemon starts: of many targets at once, in three queries, and
+//! without any of the values they are held to.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use sqlx::sqlite::SqliteRow;
 use super::columns::{Columns as _, from_json, to_json};
 use super::error::StoreError;
 use super::memory::Quiet;
-use super::runs::{Buffer, Buffered};
+use super::runs::Buffered;
 use super::values::unpack;
 use super::views::{LastScan, Resumed, Standing};
 use crate::model::facet::{FacetName, UnseenReason};
@@ -28,9 +28,6 @@ pub(super) const STANDING: &str = "SELECT drift.target, drift.facet, drift.path,
 pub(super) const LAST: &str = "SELECT run.id, run.target, run.outcome, run.to_seq, run.scans, run.detail, \
      run.detail_size \
      FROM json_each(?) AS wanted CROSS JOIN run ON run.id = (SELECT max(id) FROM run WHERE target = wanted.value)";
-
-/// Targets asked for in one query.
-const AT_ONCE: usize = 1_000;
 
 /// Of what one scan adds to its snapshot, that which says what was watched; the rest is read over.
 #[derive(Deserialize)]
@@ -51,23 +48,19 @@ struct Detected {
     state: DetectionState,
 }
 
-/// See [`super::Store::resume`]. What is buffered stands for the rows it is ahead of.
+/// See [`super::Store::resume`]. What is buffered is laid over the rows it is ahead of.
 pub(super) async fn load(
     conn: &mut SqliteConnection,
     targets: &[TargetId],
-    buffer: &Buffer,
+    ahead: BTreeMap<TargetId, Buffered>,
 ) -> Result<BTreeMap<TargetId, Resumed>, StoreError> {
     let mut resumed = BTreeMap::new();
-    for part in targets.chunks(AT_ONCE) {
-        let wanted = to_json(part)?;
-        memories(conn, &wanted, &mut resumed).await?;
-        standing(conn, &wanted, &mut resumed).await?;
-        last(conn, &wanted, buffer, &mut resumed).await?;
-        for target in part {
-            if let Some(ahead) = buffer.get(target) {
-                resumed.entry(target.clone()).or_default().overlay(ahead);
-            }
-        }
+    let wanted = to_json(targets)?;
+    memories(conn, &wanted, &mut resumed).await?;
+    standing(conn, &wanted, &mut resumed).await?;
+    last(conn, &wanted, &ahead, &mut resumed).await?;
+    for (target, ahead) in ahead {
+        resumed.entry(target).or_default().overlay(ahead);
     }
     Ok(resumed)
 }
@@ -75,14 +68,14 @@ pub(super) async fn load(
 impl Resumed {
     fn overlay(&mut self, ahead: Buffered) {
         match ahead {
-            Buffered::Whole { memory, .. } => {
+            Buffered::Whole { memory, .. } if self.scans.seq <= memory.scans.seq => {
                 let seen = memory.facets.into_iter().filter_map(|(name, facet)| Some((name, facet.last_seen?)));
                 self.last_seen = seen.collect();
                 self.scans = memory.scans;
                 self.recheck = memory.recheck;
             }
             Buffered::Tail(tail) if self.scans.seq < tail.seq => self.lengthen(&tail.quiet),
-            Buffered::Tail(_) => {}
+            Buffered::Whole { .. } | Buffered::Tail(_) => {}
         }
     }
 
@@ -125,10 +118,16 @@ async fn standing(conn: &mut SqliteConnection, wanted: &str, all: &mut All) -> R
     Ok(())
 }
 
-async fn last(conn: &mut SqliteConnection, wanted: &str, buffer: &Buffer, all: &mut All) -> Result<(), StoreError> {
+async fn last(
+    conn: &mut SqliteConnection,
+    wanted: &str,
+    ahead: &BTreeMap<TargetId, Buffered>,
+    all: &mut All,
+) -> Result<(), StoreError> {
     let mut rows = sqlx::query(LAST).bind(wanted).fetch(conn);
     while let Some(row) = rows.try_next().await? {
-        let ahead = buffer.get(&row.parsed("target")?).map(|buffered| buffered.of_run(&row)).transpose()?.flatten();
+        let buffered = ahead.get(&row.parsed("target")?);
+        let ahead = buffered.map(|buffered| buffered.of_run(&row)).transpose()?.flatten();
         let detail: Detail = match ahead.and_then(|run| run.detail) {
             Some(detail) => from_json("scan", detail.as_bytes())?,
             None => from_json("scan", &unpack("scan", row.bytes("detail")?, row.u64("detail_size")?)?)?,
