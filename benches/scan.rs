@@ -14,12 +14,12 @@ use std::time::Duration;
 use driftd::clock::{Clock, Hand};
 use driftd::judge::rules;
 use driftd::metrics::Metrics;
-use driftd::model::confirm::Confirm;
 use driftd::model::inventory::{Cadence, Target};
 use driftd::model::observation::Outcome;
 use driftd::model::target::Kind;
 use driftd::net::{Door, DoorSettings, Roots, SystemResolver};
-use driftd::scan::{Manner, Scanner};
+use driftd::plan::{InForce, Plan};
+use driftd::scan::Scanner;
 use driftd::secret::Environment;
 use driftd::store::Store;
 use tokio::sync::Notify;
@@ -133,7 +133,7 @@ impl Bench {
             Environment::from_map::<&str, &str>([]),
             Arc::new(Metrics::new(&[], rules::all().count()).expect("metrics")),
             Arc::new(Notify::new()),
-            Manner { confirm: Confirm::default(), routes: Vec::new(), receivers: Vec::new() },
+            InForce::new(Plan::default()).1,
         );
         Self { scanner, store: store.clone(), target: target(&peer.url("/mcp")), hand }
     }

@@ -27,6 +27,7 @@ use crate::model::inventory::{Auth, Target};
 use crate::model::notice::Route;
 use crate::model::receiver::{Channel, Receiver};
 use crate::model::secret::{SecretRef, TextOrSecret};
+use crate::model::settings::{Backups, Person, Retention, SelfCheck};
 use crate::secret::Environment;
 
 use reader::Reader;
@@ -52,6 +53,16 @@ pub struct Config {
     pub confirm: Confirm,
     /// Special ranges opened for every target.
     pub egress_allow: Vec<IpNet>,
+    /// Where `POST /-/reload` is served, later the page and the API; `None`: nowhere.
+    pub listen: Option<SocketAddr>,
+    /// Who may act over TCP.
+    pub people: Vec<Person>,
+    /// How long things are kept.
+    pub retention: Retention,
+    /// Copies of the store that are made by themselves.
+    pub backups: Option<Backups>,
+    /// How driftd tells that it is offline itself.
+    pub self_check: SelfCheck,
     /// Where messages go.
     pub receivers: Vec<Receiver>,
     /// Which events go where; the first match takes one.
@@ -127,6 +138,11 @@ pub fn load(path: &Path, environment: &Environment) -> Result<Config, Mistakes> 
             scan: file.scan,
             confirm: file.confirm,
             egress_allow: file.egress_allow,
+            listen: None,
+            people: Vec::new(),
+            retention: Retention::default(),
+            backups: None,
+            self_check: SelfCheck::default(),
             receivers: file.receivers,
             routes: file.routes,
             targets,

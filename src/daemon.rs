@@ -3,7 +3,6 @@
 //! In this order: the store's lock, the store, receivers, the door, what is remembered of targets, sockets, tasks. All
 //! that can be wrong with a configuration on this machine shows before the first task runs.
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,13 +21,14 @@ use crate::judge::rules;
 use crate::metrics::Metrics;
 use crate::net::{Destination, Door, DoorSettings, Egress, HostForm, Roots, SystemResolver, guard};
 use crate::operations::{self, Office};
+use crate::plan::{InForce, Plan};
 use crate::receiver::{Limits as ReceiverLimits, Receivers};
-use crate::scan::{Manner, Scanner};
+use crate::scan::Scanner;
 use crate::secret::Environment;
 use crate::signals::Stop;
 use crate::store::{LedgerCheck, Store, StoreLock};
 use crate::supervise::{Reason, Supervisor};
-use crate::watch::{self, Watch, beat};
+use crate::watch::{Watch, beat};
 
 mod gauges;
 mod housekeeping;
@@ -66,7 +66,18 @@ impl Daemon {
         let metrics = Arc::new(Metrics::new(&receivers, rules::all().count())?);
         verify_ledger(&store, &metrics).await?;
         let wake = Arc::new(Notify::new());
-        let scanner = Arc::new(scanner(&config, &receivers, &store, &environment, &clock, &metrics, &wake)?);
+        let door = door(&config)?;
+        // One inventory for all who look into it: its targets are what most of our memory holds.
+        let (_swap, plan) = InForce::new(Plan::of(&config));
+        let scanner = Arc::new(Scanner::new(
+            door,
+            store.clone(),
+            clock.clone(),
+            environment.clone(),
+            Arc::clone(&metrics),
+            Arc::clone(&wake),
+            plan.clone(),
+        ));
         let now = clock.now();
         let count = config.targets.len();
         let synced = {
@@ -88,21 +99,12 @@ impl Daemon {
             ReceiverLimits::new(may_be_reached),
         )?);
 
-        let limits = watch::Limits { concurrency: config.scan.concurrency, per_host: config.scan.per_host };
-        let targets: BTreeMap<_, _> =
-            config.targets.into_iter().map(|target| (target.id.clone(), Arc::new(target))).collect();
-        // One inventory for all who look into it: its targets are what most of our memory holds.
-        let targets = Arc::new(targets);
-        let (watch, handle) =
-            Watch::new(Arc::clone(&scanner), clock.clone(), Arc::clone(&metrics), limits, Arc::clone(&targets));
+        let (watch, handle) = Watch::new(Arc::clone(&scanner), clock.clone(), Arc::clone(&metrics), plan.clone());
         let (beater, beats) = beat::start().await.context("failed to start the scheduler")?;
         let office = Arc::new(Office {
             store: store.clone(),
             clock: clock.clone(),
-            targets: Arc::clone(&targets),
-            routes: config.routes,
-            receivers,
-            confirm: config.confirm,
+            plan: plan.clone(),
             daemon: Some(operations::Daemon {
                 watch: handle,
                 wake_delivery: Arc::clone(&wake),
@@ -112,14 +114,7 @@ impl Daemon {
         office.retire(&synced.retired).await.context("failed to retire what left the inventory")?;
 
         let (ready, ready_seen) = channel::channel(Readiness::Starting);
-        let room = GaugeRoom::new(
-            store.clone(),
-            clock.clone(),
-            Arc::clone(&metrics),
-            Arc::clone(&scanner),
-            targets,
-            office.receivers.clone(),
-        );
+        let room = GaugeRoom::new(store.clone(), clock.clone(), Arc::clone(&metrics), Arc::clone(&scanner), plan);
         let shown = Shown { metrics: Arc::clone(&metrics), gauges: Arc::new(room), ready: ready_seen };
         let delivery = Delivery::new(
             StoreOutbox(store.clone()),
@@ -187,31 +182,13 @@ impl Daemon {
     }
 }
 
-fn scanner(
-    config: &Config,
-    receivers: &[String],
-    store: &Store,
-    environment: &Environment,
-    clock: &Clock,
-    metrics: &Arc<Metrics>,
-    wake: &Arc<Notify>,
-) -> anyhow::Result<Scanner> {
-    let door = Door::new(DoorSettings {
+fn door(config: &Config) -> anyhow::Result<Door> {
+    Ok(Door::new(DoorSettings {
         contact: config.scan.contact.clone(),
         allow: config.egress_allow.clone(),
         resolver: Arc::new(SystemResolver),
         roots: Roots::Platform,
-    })?;
-    let manner = Manner { confirm: config.confirm, routes: config.routes.clone(), receivers: receivers.to_vec() };
-    Ok(Scanner::new(
-        door,
-        store.clone(),
-        clock.clone(),
-        environment.clone(),
-        Arc::clone(metrics),
-        Arc::clone(wake),
-        manner,
-    ))
+    })?)
 }
 
 /// Follows the ledger's chain. A broken one is told loudly and keeps nobody from being watched.

@@ -19,6 +19,7 @@ pub mod metrics;
 pub mod model;
 pub mod net;
 pub mod operations;
+pub mod plan;
 pub mod probe;
 pub mod receiver;
 pub mod scan;

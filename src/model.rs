@@ -2,6 +2,7 @@
 
 pub mod alert;
 pub mod baseline;
+pub mod bulletin;
 pub mod confirm;
 pub mod digest;
 pub mod drift;
@@ -15,9 +16,11 @@ pub mod memory;
 pub mod notice;
 pub mod observation;
 pub mod pointer;
+pub mod policy;
 pub mod receiver;
 pub mod rule;
 pub mod secret;
+pub mod settings;
 pub mod settlement;
 pub mod snapshot;
 pub mod target;

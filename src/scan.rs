@@ -11,17 +11,16 @@ use crate::crash;
 use crate::judge;
 use crate::judge::settle::{Arrival, Parts, Scene};
 use crate::metrics::Metrics;
-use crate::model::confirm::Confirm;
 use crate::model::digest::Digest;
 use crate::model::facet::FacetName;
 use crate::model::inventory::Target;
 use crate::model::memory::{Memory, Past};
-use crate::model::notice::Route;
 use crate::model::observation::{Echo, Observation, Outcome};
 use crate::model::settlement::Settlement;
 use crate::model::snapshot::Snapshot;
 use crate::model::target::{TargetId, TargetSummary};
 use crate::net::Door;
+use crate::plan::InForce;
 use crate::secret::Environment;
 use crate::store::{Store, StoreError, Unchanged};
 
@@ -43,19 +42,8 @@ pub struct Scanner {
     environment: Environment,
     metrics: Arc<Metrics>,
     wake_delivery: Arc<Notify>,
-    manner: Manner,
+    plan: InForce,
     cache: Mutex<HashMap<TargetId, Remembered>>,
-}
-
-/// How what scans show is confirmed and whom it is told to.
-#[derive(Clone, Debug)]
-pub struct Manner {
-    /// Confirmation by class.
-    pub confirm: Confirm,
-    /// In order; none is the default.
-    pub routes: Vec<Route>,
-    /// Names of all receivers.
-    pub receivers: Vec<String>,
 }
 
 /// What is known of a target, for gauges.
@@ -121,9 +109,9 @@ impl Scanner {
         environment: Environment,
         metrics: Arc<Metrics>,
         wake_delivery: Arc<Notify>,
-        manner: Manner,
+        plan: InForce,
     ) -> Self {
-        Self { door, store, clock, environment, metrics, wake_delivery, manner, cache: Mutex::default() }
+        Self { door, store, clock, environment, metrics, wake_delivery, plan, cache: Mutex::default() }
     }
 
     /// Reads what the store knows of `id`, so that its next scan is asked as the last one was.
@@ -204,7 +192,7 @@ impl Scanner {
         if let Some(report) = self.settle_quiet(&summary, before, observation).await? {
             return Ok(report);
         }
-        let now = self.clock.now();
+        let (now, plan) = (self.clock.now(), self.plan.plan());
         let mut writer = self.store.writer().await;
         let memory = judge::afresh(writer.memory(&target.id).await?, &observation.asked);
         let snapshot = judge::snapshot::snapshot(observation, &summary, &memory);
@@ -217,9 +205,10 @@ impl Scanner {
         let scene = Scene {
             target: &summary,
             mode: target.baseline,
-            confirm: &self.manner.confirm,
-            routes: &self.manner.routes,
-            receivers: &self.manner.receivers,
+            policy: &target.policy,
+            confirm: plan.confirm_of(&target.id),
+            routes: &plan.routes,
+            receivers: &plan.receivers,
             memory: &memory,
             now,
             parts: Parts::default(),

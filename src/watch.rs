@@ -3,7 +3,7 @@
 //! The due-queue holds every next instant; `tokio-cron-scheduler` beats, and each beat starts what is due. A beat that
 //! fails to come for ten seconds is a fault of ours, and is said.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -17,6 +17,7 @@ use crate::metrics::Metrics;
 use crate::model::inventory::Target;
 use crate::model::memory::Past;
 use crate::model::target::TargetId;
+use crate::plan::InForce;
 use crate::scan::{Report, ScanFault, Scanner};
 
 pub mod beat;
@@ -34,8 +35,7 @@ pub struct Watch {
     scanner: Arc<Scanner>,
     clock: Clock,
     metrics: Arc<Metrics>,
-    limits: Limits,
-    targets: Arc<BTreeMap<TargetId, Arc<Target>>>,
+    plan: InForce,
     queue: DueQueue,
     due: Due,
     /// Scans under way, with who asked for each before it began.
@@ -46,15 +46,6 @@ pub struct Watch {
     scans: JoinSet<Result<Report, ScanFault>>,
     tasks: HashMap<task::Id, TargetId>,
     commands: mpsc::Receiver<Command>,
-}
-
-/// How much at once.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// Scans.
-    pub concurrency: usize,
-    /// Scans of one host.
-    pub per_host: usize,
 }
 
 /// Asks the loop.
@@ -97,14 +88,8 @@ impl Handle {
 }
 
 impl Watch {
-    /// A loop over `targets`, and the handle that asks it.
-    pub fn new(
-        scanner: Arc<Scanner>,
-        clock: Clock,
-        metrics: Arc<Metrics>,
-        limits: Limits,
-        targets: Arc<BTreeMap<TargetId, Arc<Target>>>,
-    ) -> (Self, Handle) {
+    /// A loop over the targets of `plan`, and the handle that asks it.
+    pub fn new(scanner: Arc<Scanner>, clock: Clock, metrics: Arc<Metrics>, plan: InForce) -> (Self, Handle) {
         let (sender, commands) = mpsc::channel(64);
         let due = Due::default();
         let handle = Handle { commands: sender, due: due.clone() };
@@ -112,8 +97,7 @@ impl Watch {
             scanner,
             clock,
             metrics,
-            limits,
-            targets,
+            plan,
             queue: DueQueue::default(),
             due,
             running: HashMap::new(),
@@ -154,7 +138,7 @@ impl Watch {
 
     fn fill(&mut self) {
         let now = self.clock.now();
-        let ids: Vec<TargetId> = self.targets.keys().cloned().collect();
+        let ids: Vec<TargetId> = self.plan.plan().targets.keys().cloned().collect();
         for id in ids {
             let past = self.scanner.past(&id);
             self.plan(&id, &past, now);
@@ -162,7 +146,8 @@ impl Watch {
     }
 
     fn plan(&mut self, id: &TargetId, past: &Past, now: Timestamp) {
-        let Some(target) = self.targets.get(id).filter(|target| !target.paused) else { return };
+        let plan = self.plan.plan();
+        let Some(target) = plan.targets.get(id).filter(|target| !target.paused) else { return };
         let at = if self.asked.contains_key(id) { now } else { schedule::step(&target.cadence, id, past, now).at };
         self.queue.set(id.clone(), at);
         self.due.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), at);
@@ -170,12 +155,12 @@ impl Watch {
 
     /// Starts what is due, as far as the limits let it.
     fn dispatch(&mut self) {
-        let now = self.clock.now();
+        let (now, plan) = (self.clock.now(), self.plan.plan());
         let mut waiting = Vec::new();
-        while self.scans.len() < self.limits.concurrency {
+        while self.scans.len() < plan.limits.concurrency {
             let Some((id, at)) = self.queue.pop_due(now) else { break };
-            let Some(target) = self.targets.get(&id).cloned() else { continue };
-            if self.running.contains_key(&id) || self.host_is_full(&target) {
+            let Some(target) = plan.targets.get(&id).cloned() else { continue };
+            if self.running.contains_key(&id) || self.host_is_full(&target, plan.limits.per_host) {
                 waiting.push((id, at));
                 continue;
             }
@@ -187,8 +172,8 @@ impl Watch {
         }
     }
 
-    fn host_is_full(&self, target: &Target) -> bool {
-        self.hosts.get(&host(target)).is_some_and(|running| *running >= self.limits.per_host)
+    fn host_is_full(&self, target: &Target, most: usize) -> bool {
+        self.hosts.get(&host(target)).is_some_and(|running| *running >= most)
     }
 
     fn start(&mut self, id: TargetId, target: Arc<Target>) {
@@ -203,7 +188,7 @@ impl Watch {
     fn command(&mut self, command: Command) {
         match command {
             Command::ScanNow(id, asker) => {
-                if !self.targets.contains_key(&id) {
+                if !self.plan.plan().targets.contains_key(&id) {
                     let _ = asker.send(Err(ScanFault::NoTarget));
                     return;
                 }
@@ -243,7 +228,7 @@ impl Watch {
     }
 
     fn let_go(&mut self, id: &TargetId) -> Vec<Asker> {
-        if let Some(host) = self.targets.get(id).map(|target| host(target)) {
+        if let Some(host) = self.plan.plan().targets.get(id).map(|target| host(target)) {
             match self.hosts.get_mut(&host) {
                 Some(running) if *running > 1 => *running -= 1,
                 Some(_) | None => drop(self.hosts.remove(&host)),

@@ -1,8 +1,6 @@
 //! Verbs that ask the daemon over its control socket; with no daemon they open the store under its lock.
 
-use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 
 use anyhow::Context as _;
 
@@ -13,6 +11,7 @@ use crate::config::{self, Config};
 use crate::control::{self, AskError};
 use crate::model::observation::Outcome;
 use crate::operations::{Answer, Decision, Office, Refused, Request};
+use crate::plan::{InForce, Plan};
 use crate::secret::Environment;
 use crate::store::{Store, StoreError};
 
@@ -83,17 +82,8 @@ fn locked(error: &StoreError, socket: &Path) -> anyhow::Error {
 async fn alone(config: Config) -> anyhow::Result<Office> {
     let path = config.store.clone();
     let store = Store::open(&path).await.with_context(|| format!("failed to open the store {}", path.display()))?;
-    Ok(Office {
-        store,
-        clock: Clock::system(),
-        targets: Arc::new(
-            config.targets.into_iter().map(|target| (target.id.clone(), Arc::new(target))).collect::<BTreeMap<_, _>>(),
-        ),
-        routes: config.routes,
-        receivers: config.receivers.into_iter().map(|receiver| receiver.name).collect(),
-        confirm: config.confirm,
-        daemon: None,
-    })
+    let (_, plan) = InForce::new(Plan::of(&config));
+    Ok(Office { store, clock: Clock::system(), plan, daemon: None })
 }
 
 /// Reads `--until`: an instant, or a date, which ends with its day in UTC.

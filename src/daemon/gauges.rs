@@ -10,6 +10,7 @@ use crate::metrics::{self, FacetSight, Metrics, TargetGauges, TargetRow};
 use crate::model::incident::IncidentKind;
 use crate::model::inventory::Target;
 use crate::model::target::TargetId;
+use crate::plan::{InForce, Plan};
 use crate::scan::{Scanner, Standing};
 use crate::store::{Store, StoreError};
 
@@ -20,8 +21,7 @@ pub(super) struct GaugeRoom {
     clock: Clock,
     metrics: Arc<Metrics>,
     scanner: Arc<Scanner>,
-    targets: Arc<BTreeMap<TargetId, Arc<Target>>>,
-    receivers: Vec<String>,
+    plan: InForce,
 }
 
 impl GaugeRoom {
@@ -30,18 +30,17 @@ impl GaugeRoom {
         clock: Clock,
         metrics: Arc<Metrics>,
         scanner: Arc<Scanner>,
-        targets: Arc<BTreeMap<TargetId, Arc<Target>>>,
-        receivers: Vec<String>,
+        plan: InForce,
     ) -> Self {
-        Self { store, clock, metrics, scanner, targets, receivers }
+        Self { store, clock, metrics, scanner, plan }
     }
 
     async fn gathered(&self) -> Result<TargetGauges, StoreError> {
-        let now = self.clock.now();
+        let (now, plan) = (self.clock.now(), self.plan.plan());
         let stored = self.store.gauges(now).await?;
-        let shown = if metrics::shows_each(self.targets.len()) { usize::MAX } else { 0 };
+        let shown = if metrics::shows_each(plan.targets.len()) { usize::MAX } else { 0 };
         let mut rows: BTreeMap<TargetId, TargetRow> =
-            self.targets.iter().take(shown).map(|(id, target)| (id.clone(), self.row(target))).collect();
+            plan.targets.iter().take(shown).map(|(id, target)| (id.clone(), self.row(target))).collect();
         for baseline in &stored.baselines {
             if let Some(row) = rows.get_mut(&baseline.target) {
                 row.baseline_reviewed = Some(baseline.reviewed);
@@ -57,7 +56,7 @@ impl GaugeRoom {
         for count in &stored.incidents {
             *incidents.entry((count.state.as_str(), count.severity, count.impact)).or_default() += count.incidents;
         }
-        self.outbox().await?;
+        self.outbox(&plan).await?;
         self.metrics.store_size.set(size(self.store.size_bytes()?));
         Ok(TargetGauges { targets: rows.into_values().collect(), incidents, oldest_undecided: stored.oldest_undecided })
     }
@@ -82,10 +81,10 @@ impl GaugeRoom {
         }
     }
 
-    async fn outbox(&self) -> Result<(), StoreError> {
+    async fn outbox(&self, plan: &Plan) -> Result<(), StoreError> {
         let now = self.clock.now();
         let waiting = self.store.pending_counts().await?;
-        for receiver in &self.receivers {
+        for receiver in &plan.receivers {
             let mine = waiting.iter().find(|pending| pending.receiver == *receiver);
             let oldest = mine.and_then(|pending| pending.oldest);
             let age = oldest.map_or(0.0, |oldest| now.duration_since(oldest).as_secs_f64().max(0.0));

@@ -289,6 +289,7 @@ impl World {
         Scene {
             target: summary,
             mode: self.mode,
+            policy: &crate::model::policy::NO_POLICY,
             confirm: &self.confirm,
             routes: &self.routes,
             receivers: &self.receivers,

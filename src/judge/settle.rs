@@ -26,6 +26,7 @@ use crate::model::memory::Memory;
 use crate::model::notice::{Body, Route};
 use crate::model::observation::{AddressClass, Observation, Outcome};
 use crate::model::pointer::Pointer;
+use crate::model::policy::Policy;
 use crate::model::settlement::{HistoryLine, Settlement};
 use crate::model::snapshot::Snapshot;
 use crate::model::target::{BaselineMode, TargetSummary};
@@ -43,6 +44,8 @@ pub struct Scene<'a> {
     pub target: &'a TargetSummary,
     /// How it gets its baseline.
     pub mode: BaselineMode,
+    /// How it wants its changes judged.
+    pub policy: &'a Policy,
     /// What confirms.
     pub confirm: &'a Confirm,
     /// Which events go where.

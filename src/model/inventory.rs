@@ -6,6 +6,8 @@ use std::time::Duration;
 use ipnet::IpNet;
 use url::Url;
 
+use super::confirm::Confirm;
+use super::policy::Policy;
 use super::secret::{SecretRef, TextOrSecret};
 use super::target::{BaselineMode, Kind, TargetId, TargetSummary};
 
@@ -40,6 +42,12 @@ pub struct Target {
     pub baseline: BaselineMode,
     /// Special ranges opened for what this target's peer names.
     pub egress_allow: Vec<IpNet>,
+    /// How its changes are judged.
+    pub policy: Policy,
+    /// How they are confirmed, where that differs from the daemon's.
+    pub confirm: Option<Confirm>,
+    /// Ids it had before, whose baseline and history it carries on.
+    pub was: Vec<TargetId>,
 }
 
 impl Target {
@@ -52,7 +60,7 @@ impl Target {
 
     /// A target of which nothing is said but where it is.
     #[must_use]
-    pub const fn at(id: TargetId, kind: Kind, url: Url) -> Self {
+    pub fn at(id: TargetId, kind: Kind, url: Url) -> Self {
         Self {
             id,
             kind,
@@ -68,6 +76,9 @@ impl Target {
             end_session: true,
             baseline: BaselineMode::FirstSeen,
             egress_allow: Vec::new(),
+            policy: Policy::default(),
+            confirm: None,
+            was: Vec::new(),
         }
     }
 

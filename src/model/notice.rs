@@ -144,6 +144,8 @@ pub struct Route {
     pub group_wait: std::time::Duration,
     /// Between messages of one group.
     pub group_interval: std::time::Duration,
+    /// From one reminder of an undecided drift to the next; `None` for never.
+    pub repeat: Option<std::time::Duration>,
 }
 
 /// What a route asks of an event; what is `None` or empty asks nothing.

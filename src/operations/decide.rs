@@ -13,9 +13,11 @@ use crate::model::incident::IncidentId;
 use crate::model::memory::Memory;
 use crate::model::notice::Body;
 use crate::model::observation::Asked;
+use crate::model::policy::NO_POLICY;
 use crate::model::settlement::Settlement;
 use crate::model::target::{BaselineMode, TargetId, TargetSummary};
 use crate::model::text;
+use crate::plan::Plan;
 use crate::store::{Retry, Writer};
 use crate::watch::Handle;
 
@@ -52,7 +54,8 @@ impl Office {
         let memory = writer.memory(&target).await?;
         let older = self.older(&order.about).await?;
         let summary = self.summary(&target).await?;
-        let scene = self.scene(&target, &summary, &memory);
+        let plan = self.plan.plan();
+        let scene = self.scene(&plan, &target, &summary, &memory);
         let settlement = match act {
             Act::Accept => {
                 let newest = self.store.latest_snapshot(&target).await?;
@@ -88,7 +91,8 @@ impl Office {
         let snapshot =
             one(self.store.snapshot_by_prefix(&target, digest).await?, "snapshot", &format!("{id}@{digest}"))?;
         let summary = self.summary(&target).await?;
-        let scene = self.scene(&target, &summary, &memory);
+        let plan = self.plan.plan();
+        let scene = self.scene(&plan, &target, &summary, &memory);
         let named = Named { digest: snapshot.digest, facets: &snapshot.facets, asked: &snapshot.asked, beside };
         let author = author(who, Some(reason), ticket, None, self.clock.now())?;
         let settlement =
@@ -137,7 +141,8 @@ impl Office {
             let mut writer = self.store.writer().await;
             let memory = writer.memory(&target).await?;
             let summary = self.summary(&target).await?;
-            if let Some(settlement) = settle::settle_tick(&self.scene(&target, &summary, &memory)) {
+            let plan = self.plan.plan();
+            if let Some(settlement) = settle::settle_tick(&self.scene(&plan, &target, &summary, &memory)) {
                 self.commit(&mut writer, &settlement).await?;
             }
         }
@@ -153,7 +158,8 @@ impl Office {
             let mut writer = self.store.writer().await;
             let memory = writer.memory(target).await?;
             let summary = self.summary(target).await?;
-            let settlement = settle::settle_retire(&self.scene(target, &summary, &memory));
+            let plan = self.plan.plan();
+            let settlement = settle::settle_retire(&self.scene(&plan, target, &summary, &memory));
             self.commit(&mut writer, &settlement).await?;
         }
         Ok(())
@@ -191,20 +197,22 @@ impl Office {
     }
 
     async fn summary(&self, target: &TargetId) -> Result<TargetSummary, Refused> {
-        if let Some(target) = self.targets.get(target) {
+        if let Some(target) = self.plan.plan().targets.get(target) {
             return Ok(target.summary());
         }
         let row = self.store.target(target).await?;
         row.map(|row| row.summary).ok_or_else(|| Refused::NotFound(format!("no target is called {target}")))
     }
 
-    fn scene<'a>(&'a self, id: &TargetId, target: &'a TargetSummary, memory: &'a Memory) -> Scene<'a> {
+    fn scene<'a>(&self, plan: &'a Plan, id: &TargetId, target: &'a TargetSummary, memory: &'a Memory) -> Scene<'a> {
+        let configured = plan.targets.get(id);
         Scene {
             target,
-            mode: self.targets.get(id).map_or_else(BaselineMode::default, |target| target.baseline),
-            confirm: &self.confirm,
-            routes: &self.routes,
-            receivers: &self.receivers,
+            mode: configured.map_or_else(BaselineMode::default, |target| target.baseline),
+            policy: configured.map_or(&NO_POLICY, |target| &target.policy),
+            confirm: plan.confirm_of(id),
+            routes: &plan.routes,
+            receivers: &plan.receivers,
             memory,
             now: self.clock.now(),
             parts: Parts::default(),
@@ -217,7 +225,7 @@ impl Office {
         if let Some(daemon) = &self.daemon {
             daemon.scanner.tell(settlement);
             daemon.scanner.remember(&settlement.target).await?;
-            if self.targets.contains_key(&settlement.target) {
+            if self.plan.plan().targets.contains_key(&settlement.target) {
                 daemon.watch.replan(settlement.target.clone()).await;
             }
         }

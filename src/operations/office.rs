@@ -1,6 +1,5 @@
 //! Who answers.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -8,10 +7,8 @@ use tokio::sync::Notify;
 
 use super::{Answer, Refused, Request};
 use crate::clock::Clock;
-use crate::model::confirm::Confirm;
-use crate::model::inventory::Target;
-use crate::model::notice::Route;
 use crate::model::target::TargetId;
+use crate::plan::InForce;
 use crate::scan::Scanner;
 use crate::store::{Store, StoreError};
 use crate::watch::Handle;
@@ -23,14 +20,8 @@ pub struct Office {
     pub store: Store,
     /// Wall time.
     pub clock: Clock,
-    /// The inventory.
-    pub targets: Arc<BTreeMap<TargetId, Arc<Target>>>,
-    /// Where messages go.
-    pub routes: Vec<Route>,
-    /// Names of all receivers.
-    pub receivers: Vec<String>,
-    /// How things are confirmed.
-    pub confirm: Confirm,
+    /// The inventory, and where messages go.
+    pub plan: InForce,
     /// The daemon's loop and its outbox, when there is a daemon.
     pub daemon: Option<Daemon>,
 }
@@ -73,7 +64,7 @@ impl Office {
     }
 
     pub(super) fn is_paused(&self, id: &TargetId) -> bool {
-        self.targets.get(id).is_some_and(|target| target.paused)
+        self.plan.plan().targets.get(id).is_some_and(|target| target.paused)
     }
 
     pub(super) fn next_scan(&self, id: &TargetId) -> Option<Timestamp> {

@@ -12,7 +12,6 @@ mod redirects;
 mod refusals;
 mod sessions;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,10 +19,10 @@ use url::Url;
 
 use super::{Ask, Credential, SecondRead, probe};
 use crate::model::facet::{Facet, FacetName, UnseenKind};
-use crate::model::inventory::{Cadence, Target};
+use crate::model::inventory::Target;
 use crate::model::json::Json;
 use crate::model::observation::{Echo, Observation, RawFacet, RawRead};
-use crate::model::target::{BaselineMode, Kind};
+use crate::model::target::Kind;
 use crate::net::{Door, DoorSettings, NoSecrets, Roots, SystemResolver};
 
 /// What a test asks with; [`Scan::run`] asks.
@@ -41,20 +40,9 @@ struct Scan<'a> {
 fn scan(url: &Url) -> Scan<'static> {
     Scan {
         target: Target {
-            id: "peer".parse().unwrap(),
-            kind: Kind::Mcp,
-            url: url.clone(),
-            cadence: Cadence::Every(Duration::from_mins(15)),
             timeout: Duration::from_secs(10),
             scan_timeout: Duration::from_secs(30),
-            auth: None,
-            labels: BTreeMap::new(),
-            headers: Vec::new(),
-            paused: false,
-            anonymous: true,
-            end_session: true,
-            baseline: BaselineMode::FirstSeen,
-            egress_allow: Vec::new(),
+            ..Target::at("peer".parse().unwrap(), Kind::Mcp, url.clone())
         },
         headers: Vec::new(),
         credential: None,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::support::checkout;
 
 /// Each module of `src` and those that it may name.
-const ARROWS: [(&str, &[&str]); 27] = [
+const ARROWS: [(&str, &[&str]); 28] = [
     // Nouns and pure steps.
     ("model", &[]),
     ("judge", &["model"]),
@@ -28,10 +28,11 @@ const ARROWS: [(&str, &[&str]); 27] = [
     ("store", &["model"]),
     ("receiver", &["model"]),
     // Loops and doors: time, order, retries, questions.
-    ("scan", &["model", "judge", "clock", "crash", "net", "secret", "metrics", "probe", "store"]),
-    ("watch", &["model", "clock", "metrics", "scan"]),
+    ("plan", &["model", "config"]),
+    ("scan", &["model", "judge", "clock", "crash", "net", "secret", "metrics", "probe", "store", "plan"]),
+    ("watch", &["model", "clock", "metrics", "plan", "scan"]),
     ("deliver", &["model", "clock", "crash", "backoff", "receiver"]),
-    ("operations", &["model", "judge", "clock", "store", "scan", "watch"]),
+    ("operations", &["model", "judge", "clock", "plan", "store", "scan", "watch"]),
     ("http", &["metrics", "serving"]),
     ("control", &["operations", "serving"]),
     ("supervise", &["signals"]),
@@ -47,6 +48,7 @@ const ARROWS: [(&str, &[&str]); 27] = [
             "net",
             "metrics",
             "config",
+            "plan",
             "store",
             "receiver",
             "scan",
@@ -70,6 +72,7 @@ const ARROWS: [(&str, &[&str]); 27] = [
             "logging",
             "net",
             "config",
+            "plan",
             "store",
             "receiver",
             "scan",

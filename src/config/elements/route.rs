@@ -57,6 +57,7 @@ pub(in crate::config) fn decode(reader: &mut Reader<'_>, node: &Node, receivers:
         goes_on,
         group_wait: wait.unwrap_or(GROUP_WAIT),
         group_interval: interval.unwrap_or(GROUP_INTERVAL),
+        repeat: None,
     })
 }
 
@@ -109,6 +110,7 @@ mod tests {
                 goes_on: false,
                 group_wait: Duration::from_secs(60),
                 group_interval: Duration::from_secs(900),
+                repeat: None,
             }
         );
     }

@@ -83,6 +83,9 @@ pub(in crate::config) fn decode(reader: &mut Reader<'_>, node: &Node) -> Option<
             end_session,
             baseline,
             egress_allow,
+            policy: crate::model::policy::Policy::default(),
+            confirm: None,
+            was: Vec::new(),
         },
     })
 }
@@ -160,6 +163,9 @@ mod tests {
                 end_session: true,
                 baseline: BaselineMode::FirstSeen,
                 egress_allow: Vec::new(),
+                policy: crate::model::policy::Policy::default(),
+                confirm: None,
+                was: Vec::new(),
             }
         );
     }

@@ -27,6 +27,7 @@ fn route(severity: Severity, to: &[&str], goes_on: bool) -> Route {
         goes_on,
         group_wait: Duration::from_secs(60),
         group_interval: Duration::from_secs(900),
+        repeat: None,
     }
 }
 

@@ -403,6 +403,7 @@ fn what_opens_and_ends_within_the_wait_is_history() {
         goes_on: false,
         group_wait: std::time::Duration::from_secs(3600),
         group_interval: std::time::Duration::from_secs(3600),
+        repeat: None,
     }];
     for (seconds, text) in [(900, "a=2"), (300, "a=2"), (300, "a=1"), (300, "a=1")] {
         world.scan(seconds, &tools(text));

@@ -1,0 +1,106 @@
+//! What is in force of the configuration: read at each use, swapped whole by a reload.
+//!
+//! Whoever holds an [`InForce`] takes the [`Plan`] once for one piece of work, so that no scan and no decision sees half
+//! of an old plan and half of a new one.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use crate::config::Config;
+use crate::model::confirm::Confirm;
+use crate::model::inventory::Target;
+use crate::model::notice::Route;
+use crate::model::settings::{Retention, SelfCheck};
+use crate::model::target::TargetId;
+
+/// The parts of a configuration that a reload can change.
+#[derive(Debug, Default)]
+pub struct Plan {
+    /// The inventory.
+    pub targets: BTreeMap<TargetId, Arc<Target>>,
+    /// How things are confirmed.
+    pub confirm: Confirm,
+    /// Where messages go, in order; none is the default.
+    pub routes: Vec<Route>,
+    /// Names of all receivers.
+    pub receivers: Vec<String>,
+    /// How much at once.
+    pub limits: Limits,
+    /// How long things are kept.
+    pub retention: Retention,
+    /// How driftd tells that it is offline itself.
+    pub self_check: SelfCheck,
+}
+
+/// How much at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Scans.
+    pub concurrency: usize,
+    /// Scans of one host.
+    pub per_host: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { concurrency: 256, per_host: 2 }
+    }
+}
+
+impl Plan {
+    /// What of `config` a reload can change.
+    pub fn of(config: &Config) -> Self {
+        Self {
+            targets: config.targets.iter().map(|target| (target.id.clone(), Arc::new(target.clone()))).collect(),
+            confirm: config.confirm,
+            routes: config.routes.clone(),
+            receivers: config.receivers.iter().map(|receiver| receiver.name.clone()).collect(),
+            limits: Limits { concurrency: config.scan.concurrency, per_host: config.scan.per_host },
+            retention: config.retention,
+            self_check: config.self_check.clone(),
+        }
+    }
+
+    /// What `target` asks for its changes to be confirmed.
+    pub fn confirm_of(&self, target: &TargetId) -> &Confirm {
+        self.targets.get(target).and_then(|target| target.confirm.as_ref()).unwrap_or(&self.confirm)
+    }
+}
+
+/// Gives the plan of the moment.
+#[derive(Clone, Debug)]
+pub struct InForce(watch::Receiver<Arc<Plan>>);
+
+/// Puts another plan in force.
+#[derive(Debug)]
+pub struct Swap(watch::Sender<Arc<Plan>>);
+
+impl InForce {
+    /// Puts `plan` in force, and gives the hand that can put another in its place.
+    pub fn new(plan: Plan) -> (Swap, Self) {
+        let (sender, receiver) = watch::channel(Arc::new(plan));
+        (Swap(sender), Self(receiver))
+    }
+
+    /// The plan of the moment.
+    pub fn plan(&self) -> Arc<Plan> {
+        Arc::clone(&self.0.borrow())
+    }
+
+    /// Waits for another plan; never ends when there can be none any more.
+    pub async fn changed(&mut self) -> Arc<Plan> {
+        if self.0.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+        Arc::clone(&self.0.borrow_and_update())
+    }
+}
+
+impl Swap {
+    /// Puts `plan` in force for all work that begins from now on.
+    pub fn to(&self, plan: Plan) {
+        self.0.send_replace(Arc::new(plan));
+    }
+}
