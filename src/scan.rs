@@ -59,6 +59,8 @@ pub struct Standing {
     pub credential_ok: Option<bool>,
     /// Last complete scan.
     pub last_success: Option<Timestamp>,
+    /// When the certificate ends that it showed last.
+    pub certificate_ends: Option<Timestamp>,
     /// For each facet whether it is watched, and when it was last seen.
     pub facets: BTreeMap<FacetName, (bool, Option<Timestamp>)>,
 }
@@ -294,7 +296,7 @@ impl Scanner {
         writer.extend(&target.id, &unchanged).await?;
         let mut cache = self.cache();
         let remembered = cache.entry(target.id.clone()).or_default();
-        remembered.lengthen(now, unchanged.fresh);
+        remembered.lengthen(now, unchanged.fresh, observation.certificate_ends);
         // A fresh read brings other ids; the next one will not.
         if other.is_some() && !unchanged.fresh {
             remembered.quiet = Some(Quiet { echo: observation.echo.clone(), ..quiet.clone() });

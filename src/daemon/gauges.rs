@@ -62,7 +62,7 @@ impl GaugeRoom {
     }
 
     fn row(&self, target: &Target) -> TargetRow {
-        let Standing { up, blocked, confirmed, credential_ok, last_success, facets } =
+        let Standing { up, blocked, confirmed, credential_ok, last_success, certificate_ends, facets } =
             self.scanner.standing(&target.id);
         TargetRow {
             summary: target.summary(),
@@ -71,6 +71,7 @@ impl GaugeRoom {
             confirmed,
             credential_ok: target.auth.as_ref().and(credential_ok),
             last_success,
+            certificate_ends,
             facets: facets
                 .into_iter()
                 .map(|(name, (watched, last_seen))| (name, FacetSight { watched, last_seen }))

@@ -82,13 +82,16 @@ pub struct Arrival {
     pub not_before: Option<Timestamp>,
     /// Class of the address that answered.
     pub address_class: Option<AddressClass>,
+    /// When the certificate ends that it showed.
+    pub certificate_ends: Option<Timestamp>,
 }
 
 impl Arrival {
     /// Of `observation`.
     #[must_use]
     pub const fn of(observation: &Observation) -> Self {
-        Self { not_before: observation.not_before, address_class: observation.address_class }
+        let Observation { not_before, address_class, certificate_ends, .. } = observation;
+        Self { not_before: *not_before, address_class: *address_class, certificate_ends: *certificate_ends }
     }
 }
 

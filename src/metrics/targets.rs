@@ -38,6 +38,8 @@ pub struct TargetRow {
     pub credential_ok: Option<bool>,
     /// Last complete scan.
     pub last_success: Option<Timestamp>,
+    /// When the certificate ends that it showed last; `None` over plain HTTP.
+    pub certificate_ends: Option<Timestamp>,
     /// Sight of each facet.
     pub facets: BTreeMap<FacetName, FacetSight>,
     /// A person has reviewed its baseline; `None` without one.
@@ -114,6 +116,7 @@ struct Families {
     confirmed: GaugeVec,
     credential_ok: GaugeVec,
     last_success: GaugeVec,
+    certificate_ends: GaugeVec,
     facet_watched: GaugeVec,
     facet_last_seen: GaugeVec,
     baseline_reviewed: GaugeVec,
@@ -159,6 +162,11 @@ impl Families {
                 "When the target's last complete scan ended.",
                 &["target"],
             )?,
+            certificate_ends: family(
+                "tls_certificate_not_after_timestamp_seconds",
+                "When the certificate ends that the target showed last; absent over plain HTTP.",
+                &["target"],
+            )?,
             facet_watched: family(
                 "facet_watched",
                 "1 when the facet is watched, 0 when coverage says why not.",
@@ -199,13 +207,14 @@ impl Families {
         })
     }
 
-    const fn all(&self) -> [&GaugeVec; 13] {
+    const fn all(&self) -> [&GaugeVec; 14] {
         [
             &self.up,
             &self.blocked,
             &self.confirmed,
             &self.credential_ok,
             &self.last_success,
+            &self.certificate_ends,
             &self.facet_watched,
             &self.facet_last_seen,
             &self.baseline_reviewed,
@@ -241,6 +250,7 @@ impl Families {
         set(&self.blocked, Some(truth(row.blocked)));
         set(&self.credential_ok, row.credential_ok.map(truth));
         set(&self.last_success, row.last_success.map(seconds));
+        set(&self.certificate_ends, row.certificate_ends.map(seconds));
         set(&self.baseline_reviewed, row.baseline_reviewed.map(truth));
         set(&self.baseline_accepted, row.baseline_accepted.map(seconds));
         let kind = row.summary.kind.to_string();
@@ -299,6 +309,7 @@ pub(super) fn sample() -> TargetGauges {
             confirmed: true,
             credential_ok: Some(true),
             last_success: now,
+            certificate_ends: now,
             facets: BTreeMap::from([(facet, FacetSight { watched: true, last_seen: now })]),
             baseline_reviewed: Some(false),
             baseline_accepted: now,

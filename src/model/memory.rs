@@ -116,6 +116,9 @@ pub struct ScanMemory {
     pub last_fresh: Option<Timestamp>,
     /// The address class at the baseline.
     pub address_class: Option<AddressClass>,
+    /// When the certificate ends that it showed last.
+    #[serde(default)]
+    pub certificate_ends: Option<Timestamp>,
     /// The date of the baseline's conversation: asked with first.
     pub date: Option<String>,
     /// Not before this instant (`Retry-After`).

@@ -139,7 +139,7 @@ impl Remembered {
     }
 
     /// One more scan like the last.
-    pub(super) fn lengthen(&mut self, now: Timestamp, fresh: bool) {
+    pub(super) fn lengthen(&mut self, now: Timestamp, fresh: bool, certificate_ends: Option<Timestamp>) {
         let last = self.scans.last_at;
         for facet in self.sight.facets.iter_mut().filter(|facet| facet.last_seen == last) {
             facet.last_seen = Some(now);
@@ -149,6 +149,7 @@ impl Remembered {
         self.scans.last_ok = Some(now);
         self.scans.outcome = Some(Outcome::Ok);
         self.scans.not_before = None;
+        self.scans.certificate_ends = certificate_ends.or(self.scans.certificate_ends);
         if fresh {
             self.scans.last_fresh = Some(now);
         }
@@ -194,6 +195,7 @@ impl Remembered {
             confirmed: sight.confirmed,
             credential_ok: sight.credential_ok,
             last_success: self.scans.last_ok,
+            certificate_ends: self.scans.certificate_ends,
             facets: sight.facets.iter().map(|facet| (facet.name, (facet.watched, facet.last_seen))).collect(),
         }
     }

@@ -11,6 +11,7 @@ mod command_line;
 mod crash;
 #[cfg(test)]
 mod decisions;
+#[cfg(test)]
 mod deployment;
 #[cfg(test)]
 mod eras;

@@ -438,7 +438,7 @@ fn nothing_is_asked_again_before_the_peers_time() {
         ..Judgment::default()
     };
     let summary = summary();
-    let arrival = Arrival { not_before: Some(hold), address_class: None };
+    let arrival = Arrival { not_before: Some(hold), ..Arrival::default() };
     let settled = settle_scan(&world.scene(&summary), &snapshot, &judgment, arrival);
     assert_eq!((settled.recheck, settled.scans.not_before), (Some(hold), Some(hold)));
 }
