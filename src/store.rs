@@ -14,6 +14,7 @@ mod history;
 mod incidents;
 mod ledger;
 mod lock;
+pub mod marks;
 mod memory;
 mod open;
 mod outbox;

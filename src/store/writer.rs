@@ -55,7 +55,7 @@ impl Writer<'_> {
         commit::extend(self, target, scan).await
     }
 
-    async fn begin(&mut self) -> Result<Transaction<'_, Sqlite>> {
+    pub(super) async fn begin(&mut self) -> Result<Transaction<'_, Sqlite>> {
         Ok(self.side.conn.begin_with("BEGIN IMMEDIATE").await?)
     }
 }
