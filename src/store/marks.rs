@@ -7,6 +7,9 @@ use super::{Result, Store, Writer};
 /// When the store was put back from a backup (RFC 3339). Whoever has told of it takes it away.
 pub const RESTORED_AT: &str = "restored_at";
 
+/// When the store was last written to find out whether it can be.
+pub(super) const WRITTEN_AT: &str = "written_at";
+
 impl Store {
     /// The mark `name`.
     ///
@@ -23,11 +26,16 @@ impl Writer<'_> {
     /// # Errors
     /// As SQLite says.
     pub async fn set_mark(&mut self, name: &str, value: Option<&str>) -> Result<()> {
-        let mut tx = self.begin().await?;
-        write(&mut tx, name, value).await?;
-        tx.commit().await?;
-        Ok(())
+        let store = self.store;
+        store.wrote(set(self, name, value).await)
     }
+}
+
+async fn set(writer: &mut Writer<'_>, name: &str, value: Option<&str>) -> Result<()> {
+    let mut tx = writer.begin().await?;
+    write(&mut tx, name, value).await?;
+    tx.commit().await?;
+    Ok(())
 }
 
 /// The mark `name`.
