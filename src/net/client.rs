@@ -19,8 +19,8 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use url::{Host, Url};
 
-use super::certificate;
 use super::body::{Body, Budget, Limit};
+use super::certificate;
 use super::class::classify;
 use super::error::NetError;
 use super::guard::{Destination, HostForm};

@@ -47,7 +47,8 @@ fn named(text: &str) -> Vec<(String, Vec<String>)> {
             }
             let name: String = text[at..].chars().take_while(|c| word(*c)).collect();
             let behind = &text[at + name.len()..];
-            let selector = behind.strip_prefix('{').and_then(|rest| rest.split_once('}')).map_or("", |(inside, _)| inside);
+            let selector =
+                behind.strip_prefix('{').and_then(|rest| rest.split_once('}')).map_or("", |(inside, _)| inside);
             let labels = selector.split(',').filter_map(|part| {
                 let label = part.trim().split(['=', '!']).next()?.trim();
                 (!label.is_empty() && label.chars().all(word)).then(|| label.to_owned())
@@ -85,7 +86,8 @@ fn every_rule_has_its_tests_and_its_row_in_the_documentation() {
     assert!(alerts.len() > 15, "{alerts:?}");
     for alert in alerts {
         assert!(page.contains(&format!("\n| {alert} |")), "docs/prometheus.md does not tell of {alert}");
-        let mentions: Vec<&str> = tests.split("eval_time").filter(|part| part.contains(&format!("alertname: {alert}"))).collect();
+        let mentions: Vec<&str> =
+            tests.split("eval_time").filter(|part| part.contains(&format!("alertname: {alert}"))).collect();
         assert!(mentions.iter().any(|part| part.contains("exp_alerts")), "no test in which {alert} fires");
         assert!(mentions.iter().any(|part| !part.contains("exp_alerts")), "no test in which {alert} is silent");
     }
