@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use clap::Parser as _;
 use driftd::cli::{self, Cli, exit::Exit};
+use driftd::logging;
 
 /// How long what was cut off may take to let go.
 const LEAVE: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
+    logging::tell_panics();
     let cli = Cli::parse();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,

@@ -55,7 +55,7 @@ pub enum Reason {
     /// A task failed.
     Failed(&'static str, TaskError),
     /// A task panicked, with these words.
-    Panicked(&'static str, String),
+    Panicked(&'static str, &'static str),
 }
 
 /// How the tasks came to an end.
@@ -219,10 +219,9 @@ impl Supervisor {
     }
 }
 
-/// What a panic says.
-fn words(payload: &(dyn Any + Send)) -> String {
-    let text = payload.downcast_ref::<&str>().copied();
-    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no words").to_owned()
+/// What a panic says, where the code wrote it; a formatted one may quote a peer, and the log has its place.
+fn words(payload: &(dyn Any + Send)) -> &'static str {
+    payload.downcast_ref::<&'static str>().copied().unwrap_or("see the log for its place")
 }
 
 impl Reason {

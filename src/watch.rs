@@ -241,7 +241,8 @@ impl Watch {
         let (task, report) = match ended {
             Ok(ended) => ended,
             Err(error) => {
-                tracing::error!(%error, "a scan broke: a fault of ours");
+                // Its words may quote the peer.
+                tracing::error!(panicked = error.is_panic(), "a scan broke: a fault of ours");
                 (error.id(), Err(ScanFault::Broke))
             }
         };

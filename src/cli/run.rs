@@ -15,8 +15,8 @@ use crate::{config, demo};
 ///
 /// # Errors
 /// Configuration, and whatever kept a part from starting or made it end.
-pub(super) async fn daemon(file: Option<&Path>, filter: &str, json: bool) -> anyhow::Result<Exit> {
-    logging::init(if json { Format::Json } else { Format::Human }, filter)?;
+pub(super) async fn daemon(file: Option<&Path>, filter: &str, format: Format) -> anyhow::Result<Exit> {
+    logging::init(format, filter)?;
     let environment = Environment::process();
     let config = config::load(&config::locate(file, &environment), &environment)?;
     let mut stop = Stop::signals()?;

@@ -56,13 +56,20 @@ async fn a_task_that_merely_ends_stops_the_rest() {
 }
 
 #[tokio::test]
-async fn a_panic_is_told_with_the_task_and_its_words() {
-    let mut tasks = Supervisor::new();
-    tasks.spawn("health", obedient);
-    tasks.spawn("scanning", |_| async { panic!("an index is {}", 7) });
-    let report = tasks.run(&mut Stop::silent(), GRACE, |_| (), async {}).await;
-    assert_eq!(report.reason.to_string(), "task scanning panicked: an index is 7");
-    assert!(!report.reason.is_asked());
+async fn a_panic_is_told_with_the_task_and_quotes_nobody() {
+    for (text, told) in [(None, "a list is empty"), (Some("peer"), "see the log for its place")] {
+        let mut tasks = Supervisor::new();
+        tasks.spawn("health", obedient);
+        tasks.spawn("scanning", move |_| async move {
+            match text {
+                Some(text) => panic!("no such {text}"),
+                None => panic!("a list is empty"),
+            }
+        });
+        let report = tasks.run(&mut Stop::silent(), GRACE, |_| (), async {}).await;
+        assert_eq!(report.reason.to_string(), format!("task scanning panicked: {told}"));
+        assert!(!report.reason.is_asked());
+    }
 }
 
 #[tokio::test]
