@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::logging::Format;
 use crate::model::rule::Severity;
 
 /// `driftd` watches MCP servers for drift and tells people what changed.
@@ -19,9 +20,9 @@ pub struct Cli {
     /// What is logged to standard error, as `info` or `driftd::probe=debug`
     #[arg(long, global = true, env = "DRIFTD_LOG", default_value = DEFAULT_LOG, value_name = "FILTER")]
     pub log: String,
-    /// Log lines as JSON
-    #[arg(long, global = true)]
-    pub log_json: bool,
+    /// How log lines are written: for people (and the journal), or one JSON object a line
+    #[arg(long, global = true, env = "DRIFTD_LOG_FORMAT", value_enum, default_value_t = Format::Human)]
+    pub log_format: Format,
     /// What to do
     #[command(subcommand)]
     pub verb: Verb,
@@ -272,7 +273,7 @@ pub async fn run(cli: Cli) -> anyhow::Result<Exit> {
     let config = cli.config.as_deref();
     let ask = |request| ask::ask(config, cli.output, request);
     match cli.verb {
-        Verb::Run => run::daemon(config, &cli.log, cli.log_json).await,
+        Verb::Run => run::daemon(config, &cli.log, cli.log_format).await,
         Verb::Demo(args) => run::demo(&args, &cli.log).await,
         Verb::Scan(args) => scan::scan(config, cli.output, &args).await,
         Verb::Diff(args) => diff::diff(cli.output, &args),

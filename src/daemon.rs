@@ -4,7 +4,6 @@
 //! that can be wrong with a configuration on this machine shows before the first task runs.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,8 +13,8 @@ use tokio::sync::{Notify, watch as channel};
 
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::control::Control;
-use crate::deliver::Delivery;
+use crate::control::{Control, SocketFile};
+use crate::deliver::{self, Delivery};
 use crate::http::{self, Readiness, Shown};
 use crate::judge::rules;
 use crate::metrics::Metrics;
@@ -25,21 +24,24 @@ use crate::plan::{InForce, Plan};
 use crate::receiver::{Limits as ReceiverLimits, Receivers};
 use crate::scan::Scanner;
 use crate::secret::Environment;
+use crate::service_manager;
 use crate::signals::Stop;
-use crate::store::{Store, StoreLock};
-use crate::supervise::{Reason, Supervisor};
-use crate::watch::{Watch, beat};
+use crate::store::{Store, StoreError, StoreLock};
+use crate::supervise::{Reason, Report, Supervisor};
+use crate::watch::{self, Watch, beat};
 
 mod gauges;
 mod housekeeping;
 mod outbox;
+mod vitals;
 
 use gauges::GaugeRoom;
 use housekeeping::Housekeeping;
 use outbox::{Counted, StoreOutbox, StoredSecrets};
+use vitals::{Vitals, Watching};
 
-/// How long tasks may take to stop.
-const GRACE: Duration = Duration::from_secs(20);
+/// How long it may take to stop in order; the unit's `TimeoutStopSec` is well above it.
+const GRACE: Duration = Duration::from_secs(25);
 
 /// A daemon whose tasks run.
 #[derive(Debug)]
@@ -47,9 +49,19 @@ pub struct Daemon {
     supervisor: Supervisor,
     store: Store,
     metrics_address: SocketAddr,
-    control: PathBuf,
+    control: SocketFile,
+    watching: Watching,
     /// Held as long as the daemon writes; released last.
     _lock: StoreLock,
+}
+
+/// How a daemon that was asked to stop did so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    /// In order: what was under way has ended, what was buffered is written.
+    InOrder,
+    /// At once, since it was asked a second time: by this signal.
+    AtOnce(&'static str),
 }
 
 impl Daemon {
@@ -91,7 +103,7 @@ impl Daemon {
             .await
             .with_context(|| format!("failed to listen on {} (metrics_listen)", config.metrics_listen))?;
         let metrics_address = listener.local_addr()?;
-        let control = Control::bind(&config.control)
+        let (control, socket_file) = Control::bind(&config.control)
             .with_context(|| format!("failed to bind the control socket {}", config.control.display()))?;
         let sender = Arc::new(Receivers::new(
             &config.receivers,
@@ -113,9 +125,24 @@ impl Daemon {
         });
         office.retire(&synced.retired).await.context("failed to retire what left the inventory")?;
 
+        let mut supervisor = Supervisor::new();
+        let (store_ready, store_seen) = channel::channel(Readiness::Starting);
+        let (incidents, incidents_seen) = channel::channel(0);
         let (ready, ready_seen) = channel::channel(Readiness::Starting);
+        let vitals = Vitals {
+            pulses: supervisor.pulses(),
+            store: store_seen,
+            incidents: incidents_seen,
+            plan: plan.clone(),
+            ready,
+        };
         let room = GaugeRoom::new(store.clone(), clock.clone(), Arc::clone(&metrics), Arc::clone(&scanner), plan);
-        let shown = Shown { metrics: Arc::clone(&metrics), gauges: Arc::new(room), ready: ready_seen };
+        let shown = Shown {
+            metrics: Arc::clone(&metrics),
+            gauges: Arc::new(room),
+            ready: ready_seen,
+            pulses: supervisor.pulses(),
+        };
         let delivery = Delivery::new(
             StoreOutbox(store.clone()),
             sender,
@@ -123,26 +150,26 @@ impl Daemon {
             clock.clone(),
             Arc::clone(&wake),
         );
-        let housekeeping = Housekeeping::new(Arc::clone(&office), Arc::clone(&metrics), ready);
+        let housekeeping = Housekeeping::new(Arc::clone(&office), Arc::clone(&metrics), store_ready, incidents);
 
-        let mut supervisor = Supervisor::new();
         supervisor.spawn("http", |stop| async move {
             http::serve(listener, shown, stop.cancelled_owned()).await.map_err(Into::into)
         });
-        supervisor.spawn("delivery", |stop| async move {
-            delivery.run(rand::make_rng::<rand::rngs::StdRng>(), stop).await;
+        supervisor.spawn_loop("delivery", deliver::ROUND, |stop, pulse| async move {
+            delivery.run(rand::make_rng::<rand::rngs::StdRng>(), stop, pulse).await;
             Ok(())
         });
-        supervisor.spawn("housekeeping", |stop| async move {
-            housekeeping.run(beats.housekeeping, stop).await;
+        supervisor.spawn_loop("housekeeping", housekeeping::ROUND, |stop, pulse| async move {
+            housekeeping.run(beats.housekeeping, stop, pulse).await;
             Ok(())
         });
-        supervisor.spawn("watch", |stop| async move {
-            watch.run(beats.dispatch, stop).await;
+        supervisor.spawn_loop("watch", watch::ROUND, |stop, pulse| async move {
+            watch.run(beats.dispatch, stop, pulse).await;
             beater.stop().await;
             Ok(())
         });
-        supervisor.spawn("control", |stop| async move {
+        // Told to stop together: no new scan and no new question, and who asked for a scan that runs gets its answer.
+        supervisor.spawn_beside("control", |stop| async move {
             control.serve(office, stop.cancelled_owned()).await.map_err(Into::into)
         });
         tracing::info!(
@@ -152,9 +179,9 @@ impl Daemon {
             "driftd {} is running",
             env!("CARGO_PKG_VERSION")
         );
-        // Nothing listens where no service manager started us.
-        let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
-        Ok(Self { supervisor, store, metrics_address, control: config.control, _lock: lock })
+        let watching = vitals.watch().context("failed to start the watchdog's thread")?;
+        service_manager::ready();
+        Ok(Self { supervisor, store, metrics_address, control: socket_file, watching, _lock: lock })
     }
 
     /// Where `/metrics` is.
@@ -164,22 +191,58 @@ impl Daemon {
 
     /// The control socket.
     pub fn control(&self) -> &std::path::Path {
-        &self.control
+        self.control.path()
     }
 
-    /// Runs until `stop` asks, then stops in order and writes what is buffered.
+    /// Runs until `stop` asks, then stops in order: no new scan and no new question is taken, what runs ends or is
+    /// broken off, messages under way are sent or given back, what is buffered is written, the store is closed, the
+    /// sockets go. A second wish to stop ends it at once.
     ///
     /// # Errors
-    /// When a task failed, or what is buffered cannot be written.
-    pub async fn run(self, stop: &mut Stop) -> anyhow::Result<()> {
-        let report = self.supervisor.run(stop, GRACE).await;
-        let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
-        self.store.close().await.context("failed to close the store")?;
-        match report.reason {
-            Reason::Asked(_) => Ok(()),
-            failed @ (Reason::Ended(_) | Reason::Failed(..) | Reason::Panicked(..)) => anyhow::bail!("{failed}"),
+    /// When a task failed, did not stop in time, or what is buffered cannot be written. Why is in the log already.
+    pub async fn run(self, stop: &mut Stop) -> anyhow::Result<Stopped> {
+        let Self { supervisor, store, control, watching, _lock, .. } = self;
+        let stopping = |reason: &Reason| {
+            let line = format!("stopping: {reason}");
+            if reason.is_asked() {
+                tracing::info!(%reason, "stopping");
+            } else {
+                tracing::error!(%reason, "stopping, since a part of driftd broke");
+            }
+            service_manager::stopping(&line);
+            watching.stopping(&line);
+        };
+        let report = supervisor.run(stop, GRACE, stopping, async { store.close().await }).await;
+        drop(control);
+        let ended = ended(report);
+        match &ended {
+            Ok(Stopped::InOrder) => tracing::info!("stopped"),
+            Ok(Stopped::AtOnce(by)) => tracing::warn!(by, "stopped at once; buffered scans are not written"),
+            Err(error) => {
+                service_manager::status(&format!("failed: {error:#}"));
+                tracing::error!(error = format!("{error:#}"), "stopped");
+            }
         }
+        ended
     }
+}
+
+/// What a report comes to; the first cause is told, and a failing store before tasks that were late.
+fn ended(report: Report<Result<(), StoreError>>) -> anyhow::Result<Stopped> {
+    let Report { reason, cut_off, cut_by, last } = report;
+    match reason {
+        Reason::Asked(_) => {}
+        failed @ (Reason::Ended(_) | Reason::Failed(..) | Reason::Panicked(..)) => anyhow::bail!("{failed}"),
+    }
+    if let Some(by) = cut_by {
+        return Ok(Stopped::AtOnce(by));
+    }
+    match last {
+        Some(closed) => closed.context("failed to close the store")?,
+        None => anyhow::bail!("the store was not closed within {} s", GRACE.as_secs()),
+    }
+    anyhow::ensure!(cut_off.is_empty(), "did not stop within {} s: {}", GRACE.as_secs(), cut_off.join(", "));
+    Ok(Stopped::InOrder)
 }
 
 fn door(config: &Config) -> anyhow::Result<Door> {

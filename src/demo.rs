@@ -55,7 +55,7 @@ pub async fn run(narrator: &mut impl Narrator, stay: bool, stop: &mut Stop) -> a
     let told = tokio::select! {
         told = tell(narrator, &stage) => told,
         served = server => served.context("the sample server stopped"),
-        ran = &mut running => return ran,
+        ran = &mut running => return ran.map(drop),
         _ = stop.asked() => Ok(()),
     };
     hand.stop();

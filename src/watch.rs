@@ -13,11 +13,13 @@ use tokio::task::{self, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
+use crate::crash::{self, Stall};
 use crate::metrics::Metrics;
 use crate::model::inventory::Target;
 use crate::model::memory::Past;
 use crate::model::target::TargetId;
 use crate::plan::InForce;
+use crate::pulse::Pulse;
 use crate::scan::{Report, ScanFault, Scanner};
 
 pub mod beat;
@@ -28,6 +30,12 @@ use queue::DueQueue;
 
 /// A beat that is later than this is a fault of ours.
 const LATE_BEAT: Duration = Duration::from_secs(10);
+
+/// The loop comes round this often at least: each second by the beat, after [`LATE_BEAT`] without one.
+pub const ROUND: Duration = Duration::from_secs(30);
+
+/// How long scans under way may take to end when the loop is told to stop.
+const DRAIN: Duration = Duration::from_secs(5);
 
 /// What the loop is made from.
 #[derive(Debug)]
@@ -110,11 +118,14 @@ impl Watch {
         (watch, handle)
     }
 
-    /// Runs until `stop`; scans under way are then broken off, which loses nothing: they have written nothing.
-    pub async fn run(mut self, mut beats: mpsc::Receiver<()>, stop: CancellationToken) {
+    /// Runs until `stop`. Scans under way may then end, for a moment; what is broken off after it has written nothing,
+    /// so that nothing is lost but the sighting.
+    pub async fn run(mut self, mut beats: mpsc::Receiver<()>, stop: CancellationToken, pulse: Pulse) {
         self.fill();
         let mut late = std::pin::pin!(tokio::time::sleep(LATE_BEAT));
         loop {
+            pulse.moved();
+            crash::stall(Stall::Watch);
             tokio::select! {
                 () = stop.cancelled() => break,
                 beat = beats.recv() => {
@@ -130,10 +141,30 @@ impl Watch {
                     self.dispatch();
                 }
                 Some(command) = self.commands.recv() => self.command(command),
-                Some(ended) = self.scans.join_next_with_id() => self.ended(ended),
+                Some(ended) = self.scans.join_next_with_id() => {
+                    self.settle(ended);
+                    self.dispatch();
+                }
             }
         }
-        self.scans.shutdown().await;
+        self.drain().await;
+    }
+
+    /// Starts nothing more, tells so who asked, and lets what runs end.
+    async fn drain(&mut self) {
+        self.commands.close();
+        while self.commands.try_recv().is_ok() {}
+        self.asked.clear();
+        let ends = async {
+            while let Some(ended) = self.scans.join_next_with_id().await {
+                self.settle(ended);
+            }
+        };
+        // Bounded, and nobody looks at the pulse of a loop that stops.
+        if tokio::time::timeout(DRAIN, ends).await.is_err() {
+            tracing::info!(scans = self.scans.len(), "scans under way are broken off; nothing of them was written");
+            self.scans.shutdown().await;
+        }
     }
 
     fn fill(&mut self) {
@@ -206,11 +237,12 @@ impl Watch {
         }
     }
 
-    fn ended(&mut self, ended: Result<(task::Id, Result<Report, ScanFault>), task::JoinError>) {
+    fn settle(&mut self, ended: Result<(task::Id, Result<Report, ScanFault>), task::JoinError>) {
         let (task, report) = match ended {
             Ok(ended) => ended,
             Err(error) => {
-                tracing::error!(%error, "a scan broke: a fault of ours");
+                // Its words may quote the peer.
+                tracing::error!(panicked = error.is_panic(), "a scan broke: a fault of ours");
                 (error.id(), Err(ScanFault::Broke))
             }
         };
@@ -224,7 +256,6 @@ impl Watch {
             // Who asked may have gone.
             let _ = asker.send(report.clone());
         }
-        self.dispatch();
     }
 
     fn let_go(&mut self, id: &TargetId) -> Vec<Asker> {

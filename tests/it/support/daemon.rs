@@ -104,7 +104,7 @@ impl Daemon {
         let (control, metrics) = (daemon.control().to_owned(), daemon.metrics_address());
         let (mut asked, stop) = Stop::by_hand();
         let mut running = JoinSet::new();
-        running.spawn(async move { daemon.run(&mut asked).await });
+        running.spawn(async move { daemon.run(&mut asked).await.map(drop) });
         Self { hand, stop, running, control, metrics }
     }
 
