@@ -63,6 +63,11 @@ pub enum Verb {
     /// The configuration
     #[command(subcommand)]
     Config(ConfigVerb),
+    /// Why a target, an incident or a drift is as it is
+    Why {
+        /// A target's id, an incident (4F7K2), or eight digits of a fingerprint
+        reference: String,
+    },
     /// All rules
     Rules,
     /// One rule, by its id or an alias
@@ -254,6 +259,7 @@ mod page;
 mod rules;
 mod run;
 mod scan;
+mod style;
 
 use exit::Exit;
 
@@ -285,6 +291,7 @@ pub async fn run(cli: Cli) -> anyhow::Result<Exit> {
         Verb::Alerts(AlertsArgs { verb: Some(AlertsVerb::Show { id }) }) => ask(Request::Alert { id }).await,
         Verb::Alerts(AlertsArgs { verb: Some(AlertsVerb::Retry { id }) }) => ask(Request::Retry { id }).await,
         Verb::History(HistoryArgs { target, limit }) => ask(Request::History { target, limit }).await,
+        Verb::Why { reference } => ask(Request::Why { reference }).await,
         Verb::Config(ConfigVerb::Check) => rules::config_check(config, cli.output),
         Verb::Rules => rules::all(cli.output),
         Verb::Explain { rule } => rules::explain(cli.output, &rule),

@@ -8,6 +8,7 @@ pub mod document;
 mod office;
 mod read;
 pub mod reference;
+mod why;
 pub mod words;
 
 pub use office::{Daemon, Office};
@@ -71,6 +72,11 @@ pub enum Request {
         /// One, or all.
         id: Option<String>,
     },
+    /// Why a target, an incident or a drift is as it is.
+    Why {
+        /// A target's id, `4F7K2`, `4F7K2.1`, or a fingerprint.
+        reference: String,
+    },
     /// What happened, newest first.
     History {
         /// Of one target.
@@ -91,6 +97,7 @@ impl Request {
             | Self::Baseline { .. }
             | Self::Alerts {}
             | Self::Alert { .. }
+            | Self::Why { .. }
             | Self::History { .. } => false,
             Self::ScanNow { .. }
             | Self::Accept(_)
@@ -143,6 +150,8 @@ pub enum Answer {
     Alert(Box<document::MessageInFull>),
     /// To `retry`: messages that will be sent again.
     Retried(u64),
+    /// To `why`.
+    Why(Box<document::Why>),
     /// To `history`.
     History(Vec<document::HistoryLine>),
 }

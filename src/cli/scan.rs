@@ -107,7 +107,7 @@ fn human(snapshot: &Snapshot, observation: &Observation) -> String {
     for (name, coverage) in snapshot.coverage.iter().filter(|(name, _)| !snapshot.facets.contains_key(name)) {
         table.row([name.to_string(), "-".to_owned(), coverage.reason.clone().unwrap_or_default(), String::new()]);
     }
-    page.push_str(&table.page());
+    page.push_str(&table.page(super::style::Style::stdout()));
     let findings: Vec<_> = snapshot.checks.iter().filter(|check| check.verdict == CheckVerdict::Finding).collect();
     if !findings.is_empty() {
         page.push('\n');

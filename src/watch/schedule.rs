@@ -4,6 +4,10 @@
 //! `schedule` is cron in its zone by `croner`, which searches in local time; what that leaves open around changes of
 //! summer time is decided here: what falls into a gap runs once, when the gap ends; a fixed time that comes twice runs
 //! the first time; what repeats within the hour runs in both hours. After a pause one run makes up for all missed.
+//!
+//! A last scan in the future says that the wall clock was put back. What was computed by the old time is then moved
+//! with it, so that nothing waits for longer than it would have: a target for its interval, a hold for what is left
+//! of it. `Retry-After` is obeyed for at most a day, whatever the peer says (see `probe`).
 
 use std::time::Duration;
 
@@ -24,6 +28,8 @@ const FIRST_WITHIN: Duration = Duration::from_secs(10);
 const BLOCKED_EVERY: Duration = Duration::from_hours(1);
 /// Where a plan has no instant left (configuration refuses such plans).
 const NEVER: Duration = Duration::from_hours(24);
+/// A peer that asks for more is asked again all the same.
+const LONGEST_HOLD: Duration = Duration::from_hours(24);
 
 /// When a target is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +55,24 @@ pub enum Why {
     Blocked,
     /// Its plan has no instant left; it is looked at again a day later.
     Never,
+    /// Somebody asked for a scan.
+    Asked,
+}
+
+impl Why {
+    /// The word in documents.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::First => "first",
+            Self::Plan => "plan",
+            Self::Recheck => "recheck",
+            Self::Hold => "hold",
+            Self::Blocked => "blocked",
+            Self::Never => "never",
+            Self::Asked => "asked",
+        }
+    }
 }
 
 /// A schedule that names no instants.
@@ -68,26 +92,40 @@ pub enum CronError {
 /// Says when target `id` is due under `plan`.
 #[must_use]
 pub fn step(plan: &Cadence, id: &TargetId, past: &Past, now: Timestamp) -> Due {
+    let (past, put_back) = at_this_time(past, now);
     let planned = match past.last {
         Some(last) if past.blocked => Due { at: later(last, BLOCKED_EVERY), why: Why::Blocked },
         Some(_) | None => {
-            let planned = by_plan(plan, id, past.last, now);
+            let planned = by_plan(plan, id, past.last, put_back, now);
             match past.recheck {
                 Some(at) if at < planned.at => Due { at, why: Why::Recheck },
                 Some(_) | None => planned,
             }
         }
     };
-    match past.hold {
+    match past.hold.map(|at| at.min(later(now, LONGEST_HOLD))) {
         Some(at) if at > planned.at => Due { at, why: Why::Hold },
         Some(_) | None => planned,
     }
 }
 
-fn by_plan(plan: &Cadence, id: &TargetId, last: Option<Timestamp>, now: Timestamp) -> Due {
+/// The past by the time that it is now, and whether that was put back since the last scan: then all of it is moved by
+/// as much, and the last scan was just now.
+fn at_this_time(past: &Past, now: Timestamp) -> (Past, bool) {
+    let Some(last) = past.last.filter(|last| *last > now) else { return (*past, false) };
+    let moved = |at: Timestamp| now.checked_add(at.duration_since(last)).unwrap_or(at.min(now));
+    let past = Past { last: Some(now), recheck: past.recheck.map(moved), hold: past.hold.map(moved), ..*past };
+    (past, true)
+}
+
+fn by_plan(plan: &Cadence, id: &TargetId, last: Option<Timestamp>, put_back: bool, now: Timestamp) -> Due {
     match (plan, last) {
         (Cadence::Every(every), None) => {
             Due { at: later(now, part_of(id, (*every).min(FIRST_WITHIN))), why: Why::First }
+        }
+        // When it really was scanned last is not known: the next slot is the right one.
+        (Cadence::Every(every), Some(_)) if put_back => {
+            Due { at: slot_after(*every, id, now.as_millisecond()), why: Why::Plan }
         }
         (Cadence::Every(every), Some(last)) => Due { at: next_slot(*every, id, last), why: Why::Plan },
         (Cadence::Cron { expression, timezone }, last) => next_cron(expression, timezone, last.unwrap_or(now))
@@ -101,10 +139,15 @@ fn by_plan(plan: &Cadence, id: &TargetId, last: Option<Timestamp>, now: Timestam
 /// The first slot of `id` that leaves half an interval of rest after `last`: slots are a whole interval apart, and a
 /// scan out of turn (the first, a recheck, one asked for) must not have another at its heels.
 fn next_slot(every: Duration, id: &TargetId, last: Timestamp) -> Timestamp {
+    let rest = i64::try_from(every.as_millis() / 2).unwrap_or(i64::MAX);
+    slot_after(every, id, last.as_millisecond().saturating_add(rest))
+}
+
+/// The first slot of `id` after a millisecond.
+fn slot_after(every: Duration, id: &TargetId, after_ms: i64) -> Timestamp {
     let every_ms = i64::try_from(every.as_millis()).unwrap_or(i64::MAX).max(1);
     let phase = i64::try_from(part_of(id, every).as_millis()).unwrap_or(0);
-    let rested = last.as_millisecond().saturating_add(every_ms / 2);
-    let slot = rested.saturating_sub(phase).div_euclid(every_ms).saturating_add(1);
+    let slot = after_ms.saturating_sub(phase).div_euclid(every_ms).saturating_add(1);
     let at = slot.checked_mul(every_ms).and_then(|at| at.checked_add(phase));
     at.and_then(|at| Timestamp::from_millisecond(at).ok()).unwrap_or(Timestamp::MAX)
 }
