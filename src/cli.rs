@@ -256,6 +256,7 @@ mod ask;
 mod diff;
 pub mod exit;
 mod page;
+mod progress;
 mod rules;
 mod run;
 mod scan;
