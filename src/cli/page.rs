@@ -191,7 +191,7 @@ mod tests {
         let piped = table.page(Style { fits: false, ..Style::plain(40) });
         assert_eq!(
             piped,
-            "ID           WHAT\none          a line that is rather long for the terminal that it is to be shown on\na<U+001B>[31m\n"
+            "ID             WHAT\none            a line that is rather long for the terminal that it is to be shown on\na<U+001B>[31m\n"
         );
     }
 

@@ -6,18 +6,20 @@ use anyhow::Context as _;
 
 use super::exit::Exit;
 use super::style::Style;
-use super::{Output, ScanArgs, page, progress};
+use super::{Output, ScanArgs, page as out, progress};
 use crate::clock::Clock;
 use crate::config::{self, Config};
 use crate::judge::document;
 use crate::model::inventory::Target;
-use crate::model::observation::Outcome;
+use crate::model::observation::{Observation, Outcome};
 use crate::model::snapshot::{CheckVerdict, Snapshot};
 use crate::model::target::{Kind, TargetId};
 use crate::net::{Door, DoorSettings, Roots, SystemResolver};
 use crate::secret::Environment;
 
 mod view;
+
+pub(super) use view::page;
 
 /// Scans once, writes what was seen and says how it ended.
 ///
@@ -41,10 +43,24 @@ pub(super) async fn scan(file: Option<&Path>, output: Output, args: &ScanArgs) -
         std::fs::write(path, text + "\n").with_context(|| format!("failed to write {}", path.display()))?;
     }
     match output {
-        Output::Json => page::json(&document)?,
-        Output::Human => page::write(&view::page(&snapshot, &observation, Style::stdout()))?,
+        Output::Json => out::json(&document)?,
+        Output::Human => out::write(&page(&snapshot, &observation, Style::stdout()))?,
     }
     Ok(exit(&snapshot, args))
+}
+
+/// One look at `target` by the rules of a configuration that does not exist yet.
+///
+/// # Errors
+/// When no connection can be made at all on this machine.
+pub(super) async fn look_alone(target: &Target) -> anyhow::Result<(Observation, Snapshot)> {
+    let door = Door::new(DoorSettings {
+        contact: None,
+        allow: Vec::new(),
+        resolver: std::sync::Arc::new(SystemResolver),
+        roots: Roots::Platform,
+    })?;
+    Ok(crate::scan::look(&door, target, &Environment::process(), Clock::system().now()).await)
 }
 
 /// A target of the inventory, or one made of a URL: an argument with `://`, or with a dot and no such id.
@@ -64,7 +80,8 @@ fn target(file: Option<&Path>, environment: &Environment, name: &str) -> anyhow:
     }
 }
 
-fn from_url(text: &str) -> anyhow::Result<Target> {
+/// A target made of a URL alone.
+pub(super) fn from_url(text: &str) -> anyhow::Result<Target> {
     let url: url::Url = text.parse().with_context(|| format!("{text:?} is no URL"))?;
     anyhow::ensure!(matches!(url.scheme(), "http" | "https"), "an MCP server is at an http or https URL, not {text:?}");
     anyhow::ensure!(

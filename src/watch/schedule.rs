@@ -1,8 +1,8 @@
 //! When a target is scanned next. Pure: the due-queue holds what this computes, the loop starts it.
 //!
 //! `every` keeps a stable phase of the interval for each target, so that targets spread and a restart moves nobody.
-//! `schedule` is cron in its zone by `croner`, which searches in local time; what that leaves open around changes of
-//! summer time is decided here: what falls into a gap runs once, when the gap ends; a fixed time that comes twice runs
+//! `schedule` is cron by `croner`, which is asked without a zone; what that leaves open around changes of summer time
+//! is decided here: what falls into a gap runs once, when the gap ends; a fixed time that comes twice runs
 //! the first time; what repeats within the hour runs in both hours. After a pause one run makes up for all missed.
 //!
 //! A last scan in the future says that the wall clock was put back. What was computed by the old time is then moved
@@ -11,7 +11,7 @@
 
 use std::time::Duration;
 
-use chrono::{DateTime, FixedOffset, Offset as _, TimeZone as _};
+use chrono::{DateTime, FixedOffset, NaiveDateTime, Offset as _, TimeZone as _, Timelike as _};
 use chrono_tz::Tz;
 use croner::parser::{CronParser, Seconds};
 use croner::{Cron, JobType};
@@ -187,25 +187,59 @@ fn parse(expression: &str) -> Result<Cron, CronError> {
     parser.parse(&with_seconds).map_err(|error| CronError::Expression(error.to_string()))
 }
 
-/// `croner` takes the first of two equal local times; started in the second of them, it may answer with the past.
+/// A time of day: once on each date that has it. In a gap it is the gap's end, of two equal local times the first.
 fn fixed_time(cron: &Cron, start: &DateTime<Tz>) -> Option<i64> {
-    let mut from = *start;
-    for _ in 0..3 {
-        let found = cron.find_next_occurrence(&from, false).ok()?;
-        if found.timestamp() > start.timestamp() {
-            return Some(found.timestamp());
+    let zone = start.timezone();
+    let mut from = start.naive_local();
+    // One match may be behind us (the first of two equal times), and several may lie in one gap.
+    for _ in 0..MOST_BEHIND {
+        let local = next_local(cron, from, false)?;
+        let at = zone.from_local_datetime(&local).earliest().or_else(|| gap_end(zone, local))?.timestamp();
+        if at > start.timestamp() {
+            return Some(at);
         }
-        from = found.timezone().from_local_datetime(&found.naive_local()).latest()?;
+        from = local;
     }
     None
 }
 
-/// Searches each stretch of one offset by itself, for `croner` skips the second of two equal hours.
+/// Matches of a time of day that may stand in an hour that is over already: one a second.
+const MOST_BEHIND: usize = 2 * 3600;
+
+/// Every instant whose local time matches. The search in local time sees neither the rest of the hour nor the second
+/// of two equal hours; both are searched for by themselves.
 fn repeating(cron: &Cron, start: &DateTime<Tz>) -> Option<i64> {
-    let in_local_time = cron.find_next_occurrence(start, false).ok().map(|found| found.timestamp());
+    let in_local_time = by_local_time(cron, start);
     let here = in_offset(cron, start, start.offset().fix(), false);
     let back = turn_back(start).and_then(|turn| in_offset(cron, &turn, turn.offset().fix(), true));
     [in_local_time, here, back].into_iter().flatten().filter(|at| *at > start.timestamp()).min()
+}
+
+/// The first local time that matches and is in no gap.
+fn by_local_time(cron: &Cron, start: &DateTime<Tz>) -> Option<i64> {
+    let zone = start.timezone();
+    let mut local = next_local(cron, start.naive_local(), false)?;
+    // A zone has a few gaps a year; a plan that falls into many of them is looked at a day later.
+    for _ in 0..8 {
+        if let Some(at) = zone.from_local_datetime(&local).earliest() {
+            return Some(at.timestamp());
+        }
+        local = next_local(cron, gap_end(zone, local)?.naive_local(), true)?;
+    }
+    None
+}
+
+/// The next match on a calendar and a clock that know of no zone: `croner` stumbles over gaps at midnight.
+fn next_local(cron: &Cron, from: NaiveDateTime, inclusive: bool) -> Option<NaiveDateTime> {
+    cron.find_next_occurrence(&from.and_utc(), inclusive).ok().map(|found| found.naive_utc())
+}
+
+/// The instant at which the gap ends that holds `local`. Gaps end on whole minutes, and the longest was a day.
+fn gap_end(zone: Tz, local: NaiveDateTime) -> Option<DateTime<Tz>> {
+    let minute = local.with_second(0)?.with_nanosecond(0)?;
+    (1..=25 * 60).find_map(|ahead| {
+        zone.from_local_datetime(&minute.checked_add_signed(chrono::TimeDelta::minutes(ahead))?).earliest()
+    })
 }
 
 /// The next match from `start` on, when the zone still has `offset` there.

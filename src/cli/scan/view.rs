@@ -22,7 +22,7 @@ const LABEL: usize = 12;
 const NAME_LINES: usize = 4;
 
 /// The page.
-pub(super) fn page(snapshot: &Snapshot, observation: &Observation, style: Style) -> String {
+pub(in crate::cli) fn page(snapshot: &Snapshot, observation: &Observation, style: Style) -> String {
     let mut view = View { out: String::new(), style };
     view.head(snapshot);
     view.shows(snapshot);
