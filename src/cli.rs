@@ -45,7 +45,7 @@ pub enum Output {
 pub enum Verb {
     /// Run the daemon
     Run,
-    /// A sample server that drifts, the daemon and its alerts, in one process: nothing to set up
+    /// Sample servers that drift, the daemon and its alerts, in one process: nothing to set up
     Demo(DemoArgs),
     /// Scan one target once; needs no store, writes none
     Scan(ScanArgs),
@@ -67,6 +67,11 @@ pub enum Verb {
     /// The configuration
     #[command(subcommand)]
     Config(ConfigVerb),
+    /// Why a target, an incident or a drift is as it is
+    Why {
+        /// A target's id, an incident (4F7K2), or eight digits of a fingerprint
+        reference: String,
+    },
     /// All rules
     Rules,
     /// One rule, by its id or an alias
@@ -74,12 +79,59 @@ pub enum Verb {
         /// As `tool.removed`
         rule: String,
     },
+    /// Write a configuration to start from: an own inventory of one server, or of an MCP client's
+    Init(InitArgs),
+    /// Completions for a shell, to standard output
+    Completions {
+        /// Which shell
+        shell: clap_complete::Shell,
+    },
+    /// The man page, to standard output
+    Man,
+}
+
+/// Arguments of `init`.
+#[derive(Clone, Debug, Default, Args)]
+pub struct InitArgs {
+    /// Where config/ is made
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub directory: PathBuf,
+    /// An MCP server to watch; it is scanned once, to tell what is there
+    #[arg(long, value_name = "URL", conflicts_with = "from")]
+    pub url: Option<String>,
+    /// Its id in the inventory; made of the host without it
+    #[arg(long, requires = "url")]
+    pub id: Option<String>,
+    /// The environment variable that holds its bearer token
+    #[arg(long, value_name = "VARIABLE", requires = "url")]
+    pub token_env: Option<String>,
+    /// Import the servers of an MCP client's configuration (`mcpServers`); secrets become references, never copies
+    #[arg(long, value_name = "FILE")]
+    pub from: Option<PathBuf>,
+    /// A webhook to tell: its URL, or the environment variable that holds it
+    #[arg(long, value_name = "URL|VARIABLE")]
+    pub webhook: Option<String>,
+    /// A mailbox to tell; may be given more than once
+    #[arg(long, value_name = "ADDRESS", requires = "smtp")]
+    pub mail: Vec<String>,
+    /// The mail relay
+    #[arg(long, value_name = "HOST[:PORT]", requires = "mail")]
+    pub smtp: Option<String>,
+    /// The mailbox that mail comes from [default: the first that is told]
+    #[arg(long, value_name = "ADDRESS", requires = "mail")]
+    pub mail_from: Option<String>,
+    /// The relay's user; the password is read from SMTP_PASSWORD
+    #[arg(long, value_name = "NAME", requires = "smtp")]
+    pub smtp_user: Option<String>,
+    /// For trying it out: look each 5 s and believe what is seen twice within 2 s
+    #[arg(long)]
+    pub quick: bool,
 }
 
 /// Arguments of `demo`.
 #[derive(Debug, Args)]
 pub struct DemoArgs {
-    /// Keep the sample server and the daemon running after the alert, to decide yourself
+    /// Keep the sample servers and the daemon running after the alerts, to decide yourself
     #[arg(long)]
     pub stay: bool,
 }
@@ -252,13 +304,17 @@ pub enum ConfigVerb {
 
 mod answer;
 mod ask;
+mod completions;
 mod diff;
 pub mod exit;
+mod init;
 mod page;
+mod progress;
 mod rules;
 mod run;
 mod scan;
 mod store;
+mod style;
 
 use exit::Exit;
 pub use store::StoreVerb;
@@ -292,9 +348,13 @@ pub async fn run(cli: Cli) -> anyhow::Result<Exit> {
         Verb::Alerts(AlertsArgs { verb: Some(AlertsVerb::Retry { id }) }) => ask(Request::Retry { id }).await,
         Verb::History(HistoryArgs { target, limit }) => ask(Request::History { target, limit }).await,
         Verb::Store(verb) => store::store(config, cli.output, verb).await,
+        Verb::Why { reference } => ask(Request::Why { reference }).await,
         Verb::Config(ConfigVerb::Check) => rules::config_check(config, cli.output),
         Verb::Rules => rules::all(cli.output),
         Verb::Explain { rule } => rules::explain(cli.output, &rule),
+        Verb::Init(args) => init::init(&args).await,
+        Verb::Completions { shell } => completions::completions(shell),
+        Verb::Man => completions::man(),
     }
 }
 

@@ -8,6 +8,7 @@ pub mod document;
 mod office;
 mod read;
 pub mod reference;
+mod why;
 pub mod words;
 
 pub use office::{Daemon, Office};
@@ -73,6 +74,11 @@ pub enum Request {
     },
     /// Whether the store is whole.
     StoreCheck {},
+    /// Why a target, an incident or a drift is as it is.
+    Why {
+        /// A target's id, `4F7K2`, `4F7K2.1`, or a fingerprint.
+        reference: String,
+    },
     /// What happened, newest first.
     History {
         /// Of one target.
@@ -94,6 +100,7 @@ impl Request {
             | Self::Alerts {}
             | Self::Alert { .. }
             | Self::StoreCheck {}
+            | Self::Why { .. }
             | Self::History { .. } => false,
             Self::ScanNow { .. }
             | Self::Accept(_)
@@ -148,6 +155,8 @@ pub enum Answer {
     Retried(u64),
     /// To `store_check`.
     StoreChecked(document::StoreCheck),
+    /// To `why`.
+    Why(Box<document::Why>),
     /// To `history`.
     History(Vec<document::HistoryLine>),
 }

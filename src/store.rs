@@ -61,7 +61,7 @@ pub use prune::{Horizon, Step, Sweep};
 pub use restore::{RestoreError, Restored};
 pub use views::{
     BaselineGauge, DriftFilter, Found, Gauges, HistoryRow, IncidentCount, IncidentState, LastScan, LedgerCheck,
-    LedgerFault, LedgerRow, MessageFilter, Pending, Resumed, Retry, Run, Standing, StoredSnapshot, Synced, TargetDrift,
+    LedgerFault, LedgerRow, MessageFilter, NoticeRow, Pending, Resumed, Retry, Run, Standing, StoredSnapshot, Synced, TargetDrift,
     TargetRow, TargetState, Unchanged, UnitCount,
 };
 pub use writer::Writer;
@@ -366,6 +366,14 @@ impl Store {
     /// As SQLite says.
     pub async fn due_notices(&self, now: Timestamp) -> Result<Vec<Notice>> {
         outbox::due_notices(&mut *self.read().await?, now).await
+    }
+
+    /// All notices of an incident, the oldest first, and what became of each.
+    ///
+    /// # Errors
+    /// As SQLite says.
+    pub async fn notices(&self, incident: IncidentId) -> Result<Vec<NoticeRow>> {
+        outbox::notices_of(&mut *self.read().await?, incident).await
     }
 
     /// What receivers were told of `incidents`.

@@ -23,10 +23,13 @@ use crate::pulse::Pulse;
 use crate::scan::{Report, ScanFault, Scanner};
 
 pub mod beat;
+pub mod pace;
 pub mod queue;
 pub mod schedule;
 
+use pace::Pace;
 use queue::DueQueue;
+use schedule::{Due, Why};
 
 /// A beat that is later than this is a fault of ours.
 const LATE_BEAT: Duration = Duration::from_secs(10);
@@ -45,7 +48,8 @@ pub struct Watch {
     metrics: Arc<Metrics>,
     plan: InForce,
     queue: DueQueue,
-    due: Due,
+    pace: Pace,
+    due: DueBoard,
     /// Scans under way, with who asked for each before it began.
     running: HashMap<TargetId, Vec<Asker>>,
     hosts: HashMap<String, usize>,
@@ -60,14 +64,14 @@ pub struct Watch {
 #[derive(Clone, Debug)]
 pub struct Handle {
     commands: mpsc::Sender<Command>,
-    due: Due,
+    due: DueBoard,
 }
 
 type Asker = oneshot::Sender<Result<Report, ScanFault>>;
 
-/// When each target is scanned next, for people.
+/// When each target is scanned next and why then, for people.
 #[derive(Clone, Debug, Default)]
-struct Due(Arc<Mutex<HashMap<TargetId, Timestamp>>>);
+struct DueBoard(Arc<Mutex<HashMap<TargetId, Due>>>);
 
 #[derive(Debug)]
 enum Command {
@@ -89,8 +93,8 @@ impl Handle {
         let _ = self.commands.send(Command::Replan(id)).await;
     }
 
-    /// When `id` is scanned next; none while it is paused.
-    pub fn next_scan(&self, id: &TargetId) -> Option<Timestamp> {
+    /// When `id` is scanned next, and what decided it; none while it is paused.
+    pub fn next_scan(&self, id: &TargetId) -> Option<Due> {
         self.due.0.lock().unwrap_or_else(PoisonError::into_inner).get(id).copied()
     }
 }
@@ -99,7 +103,7 @@ impl Watch {
     /// A loop over the targets of `plan`, and the handle that asks it.
     pub fn new(scanner: Arc<Scanner>, clock: Clock, metrics: Arc<Metrics>, plan: InForce) -> (Self, Handle) {
         let (sender, commands) = mpsc::channel(64);
-        let due = Due::default();
+        let due = DueBoard::default();
         let handle = Handle { commands: sender, due: due.clone() };
         let watch = Self {
             scanner,
@@ -107,6 +111,7 @@ impl Watch {
             metrics,
             plan,
             queue: DueQueue::default(),
+            pace: Pace::default(),
             due,
             running: HashMap::new(),
             hosts: HashMap::new(),
@@ -133,12 +138,12 @@ impl Watch {
                         break;
                     }
                     late.set(tokio::time::sleep(LATE_BEAT));
-                    self.dispatch();
+                    self.beat();
                 }
                 () = &mut late => {
                     tracing::error!(seconds = LATE_BEAT.as_secs(), "the dispatch beat is late; scans start late");
                     late.set(tokio::time::sleep(LATE_BEAT));
-                    self.dispatch();
+                    self.beat();
                 }
                 Some(command) = self.commands.recv() => self.command(command),
                 Some(ended) = self.scans.join_next_with_id() => {
@@ -179,9 +184,20 @@ impl Watch {
     fn plan(&mut self, id: &TargetId, past: &Past, now: Timestamp) {
         let plan = self.plan.plan();
         let Some(target) = plan.targets.get(id).filter(|target| !target.paused) else { return };
-        let at = if self.asked.contains_key(id) { now } else { schedule::step(&target.cadence, id, past, now).at };
-        self.queue.set(id.clone(), at);
-        self.due.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), at);
+        let asked = self.asked.contains_key(id).then_some(Due { at: now, why: Why::Asked });
+        let due = asked.unwrap_or_else(|| schedule::step(&target.cadence, id, past, now));
+        self.queue.set(id.clone(), due.at);
+        self.due.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), due);
+    }
+
+    /// A second has passed. Where the wall clock was put back, what waits is planned anew: it would wait for an instant
+    /// that is far away by now.
+    fn beat(&mut self) {
+        if self.pace.beat(self.clock.now(), self.plan.plan().targets.len()) {
+            tracing::warn!("the clock was put back; every scan is planned anew");
+            self.fill();
+        }
+        self.dispatch();
     }
 
     /// Starts what is due, as far as the limits let it.
@@ -191,7 +207,13 @@ impl Watch {
         while self.scans.len() < plan.limits.concurrency {
             let Some((id, at)) = self.queue.pop_due(now) else { break };
             let Some(target) = plan.targets.get(&id).cloned() else { continue };
-            if self.running.contains_key(&id) || self.host_is_full(&target, plan.limits.per_host) {
+            let held_up = self.running.contains_key(&id) || self.host_is_full(&target, plan.limits.per_host);
+            if !held_up && !self.pace.lets_start(at, now) {
+                // Those behind it are due after it: they wait for the next beat too.
+                waiting.push((id, at));
+                break;
+            }
+            if held_up {
                 waiting.push((id, at));
                 continue;
             }

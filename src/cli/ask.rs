@@ -47,6 +47,7 @@ fn exit(answer: &Answer) -> Exit {
         | Answer::Alert(_)
         | Answer::Retried(_)
         | Answer::StoreChecked(_)
+        | Answer::Why(_)
         | Answer::History(_) => Exit::Fine,
     }
 }

@@ -98,7 +98,9 @@ fn routed<'a>(event: &Event, audience: &Audience<'a>) -> BTreeMap<&'a str, Pace>
     if matched { taken } else { everyone() }
 }
 
-fn matches(asks: &RouteMatch, event: &Event, target: &TargetSummary) -> bool {
+/// Whether a route that asks so takes `event` of `target`.
+#[must_use]
+pub fn matches(asks: &RouteMatch, event: &Event, target: &TargetSummary) -> bool {
     let severity = asks.severity.is_none_or(|(comparison, than)| match comparison {
         Comparison::AtLeast => event.severity >= than,
         Comparison::Equal => event.severity == than,

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use tokio::sync::Notify;
 
 use super::{Answer, Refused, Request};
@@ -12,6 +11,7 @@ use crate::plan::InForce;
 use crate::scan::Scanner;
 use crate::store::{Store, StoreError};
 use crate::watch::Handle;
+use crate::watch::schedule::Due;
 
 /// Answers questions and takes decisions over the store; with a daemon around it, it also has scans made.
 #[derive(Debug)]
@@ -60,6 +60,7 @@ impl Office {
             Request::Alert { id } => self.alert(&id).await,
             Request::Retry { id } => self.retry(id).await,
             Request::StoreCheck {} => Ok(Answer::StoreChecked(self.store.check().await?.into())),
+            Request::Why { reference } => self.why(&reference).await,
             Request::History { target, limit } => self.history(target.as_deref(), limit).await,
         }
     }
@@ -68,7 +69,7 @@ impl Office {
         self.plan.plan().targets.get(id).is_some_and(|target| target.paused)
     }
 
-    pub(super) fn next_scan(&self, id: &TargetId) -> Option<Timestamp> {
+    pub(super) fn next_scan(&self, id: &TargetId) -> Option<Due> {
         self.daemon.as_ref().and_then(|daemon| daemon.watch.next_scan(id))
     }
 }

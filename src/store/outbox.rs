@@ -7,7 +7,7 @@ use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
 use super::columns::{Columns as _, instant, millis, to_json};
 use super::error::StoreError;
 use super::values::{pack_json, unpack_json};
-use super::views::{Found, MessageFilter, Pending, Retry};
+use super::views::{Found, MessageFilter, NoticeRow, Pending, Retry};
 use crate::model::bulletin::Bulletin;
 use crate::model::incident::IncidentId;
 use crate::model::notice::{Message, MessageState, Notice, Told};
@@ -70,18 +70,33 @@ pub(super) async fn owe(conn: &mut SqliteConnection, notice: &Notice) -> Result<
 /// All waiting notices of each receiver and incident of which one is due: a message says all that happened.
 pub(super) async fn due_notices(conn: &mut SqliteConnection, now: Timestamp) -> Result<Vec<Notice>, StoreError> {
     let rows = sqlx::query(DUE_NOTICES).bind(millis(now)).fetch_all(conn).await?;
-    let notice = |row: &SqliteRow| {
-        Ok(Notice {
-            id: row.text("id")?.to_owned(),
-            receiver: row.text("receiver")?.to_owned(),
-            incident: row.parsed("incident")?,
-            revision: row.u32("revision")?,
-            event: row.variant("event")?,
-            due_at: row.time("due_at")?,
-            at: row.time("at")?,
-        })
-    };
     rows.iter().map(notice).collect()
+}
+
+fn notice(row: &SqliteRow) -> Result<Notice, StoreError> {
+    Ok(Notice {
+        id: row.text("id")?.to_owned(),
+        receiver: row.text("receiver")?.to_owned(),
+        incident: row.parsed("incident")?,
+        revision: row.u32("revision")?,
+        event: row.variant("event")?,
+        due_at: row.time("due_at")?,
+        at: row.time("at")?,
+    })
+}
+
+/// All notices of one incident, the oldest first.
+pub(super) async fn notices_of(
+    conn: &mut SqliteConnection,
+    incident: IncidentId,
+) -> Result<Vec<NoticeRow>, StoreError> {
+    let query = sqlx::query("SELECT * FROM notice WHERE incident = ? ORDER BY at, revision, rowid");
+    let rows = query.bind(incident.to_string()).fetch_all(conn).await?;
+    let row = |row: &SqliteRow| {
+        let message = row.maybe_text("message")?.map(str::to_owned);
+        Ok(NoticeRow { notice: notice(row)?, message, dropped: row.u32("dropped")? != 0 })
+    };
+    rows.iter().map(row).collect()
 }
 
 /// Makes messages of notices, and notes what their receivers will have been told.

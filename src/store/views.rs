@@ -10,7 +10,7 @@ use crate::model::facet::{FacetName, FacetState, UnseenReason};
 use crate::model::incident::{IncidentId, IncidentKind};
 use crate::model::ledger::LedgerEntry;
 use crate::model::memory::ScanMemory;
-use crate::model::notice::MessageState;
+use crate::model::notice::{MessageState, Notice};
 use crate::model::observation::{Asked, Detection, DetectionState, Outcome};
 use crate::model::pointer::Pointer;
 use crate::model::rule::{Impact, Severity};
@@ -219,6 +219,17 @@ pub struct MessageFilter {
     pub incident: Option<IncidentId>,
     /// At most so many, the newest first; 0 is no limit.
     pub limit: u32,
+}
+
+/// A notice and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoticeRow {
+    /// The notice.
+    pub notice: Notice,
+    /// The message that pays it.
+    pub message: Option<String>,
+    /// It pays nothing any more.
+    pub dropped: bool,
 }
 
 /// Which messages are sent again.
