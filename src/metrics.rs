@@ -12,6 +12,7 @@ use prometheus::{
 
 use crate::model::incident::EndReason;
 use crate::model::observation::Outcome;
+use crate::model::policy::Suppressed;
 
 mod targets;
 #[cfg(test)]
@@ -36,6 +37,8 @@ pub struct Metrics {
     pub drift_detected: IntCounterVec,
     /// Confirmed drifts that ended, by rule and way.
     pub alerts_closed: IntCounterVec,
+    /// What would have been told and was not, by reason.
+    pub alerts_suppressed: IntCounterVec,
     /// Tries to deliver, by receiver and outcome.
     pub notifications: IntCounterVec,
     /// Tries that failed, by receiver and reason.
@@ -94,6 +97,11 @@ impl Metrics {
                 "Confirmed drifts that ended, by rule and way.",
                 &["rule", "as"],
             )?,
+            alerts_suppressed: add.counters(
+                "alerts_suppressed_total",
+                "Confirmed drifts, and further values of them, that were recorded and not told, by reason.",
+                &["reason"],
+            )?,
             notifications: add.counters(
                 "notifications_total",
                 "Tries to deliver a message, by receiver and outcome.",
@@ -139,6 +147,9 @@ impl Metrics {
         }
         for op in STORE_OPERATIONS {
             self.store_errors.with_label_values(&[op]);
+        }
+        for reason in Suppressed::REASONS {
+            self.alerts_suppressed.with_label_values(&[reason]);
         }
         for receiver in receivers {
             for outcome in DELIVERY_OUTCOMES {

@@ -169,7 +169,7 @@ impl Scanner {
         let before = self.cache().get(&target.id).cloned().unwrap_or_default();
         let manner = ask::AskManner {
             date: before.scans.date.as_deref(),
-            known_class: before.scans.address_class,
+            known_class: before.known_class(target),
             fresh: before.wants_fresh_read(self.clock.now()),
             probe_only: before.blocked,
             known: before.quiet.as_ref().and_then(|quiet| quiet.echo.as_ref()),
@@ -210,19 +210,20 @@ impl Scanner {
         observation: &Observation,
     ) -> Result<Report, StoreError> {
         let summary = target.summary();
-        if let Some(report) = self.settle_quiet(&summary, before, observation).await? {
+        if let Some(report) = self.settle_quiet(target, &summary, before, observation).await? {
             return Ok(report);
         }
         let (now, plan) = (self.clock.now(), self.plan.plan());
         let mut writer = self.store.writer().await;
-        let memory = judge::afresh(writer.memory(&target.id).await?, &observation.asked);
+        let memory = judge::recompute(writer.memory(&target.id).await?);
+        let memory = judge::afresh(memory, &observation.asked);
         let snapshot = judge::snapshot::snapshot(observation, &summary, &memory);
         let effective = memory
             .baseline
             .iter()
             .map(|(name, facet)| (*name, judge::effective::effective(facet, &memory.approvals, now)))
             .collect();
-        let judgment = judge::judge(&target.id, &effective, &memory, &snapshot, &observation.sights);
+        let judgment = judge::judge(&target.id, &target.policy, &effective, &memory, &snapshot, &observation.sights);
         let scene = Scene {
             target: &summary,
             mode: target.baseline,
@@ -235,13 +236,13 @@ impl Scanner {
             parts: Parts::default(),
         };
         let settlement = judge::settle::settle_scan(&scene, &snapshot, &judgment, Arrival::of(observation));
-        let quiet = judge::settle::is_quiet(&memory, &snapshot, &judgment);
+        let quiet = judge::settle::is_quiet(&scene, &snapshot, &judgment);
         writer.commit(&settlement, Some(&snapshot), now).await?;
         if !settlement.notices.is_empty() {
             crash::point(crash::Point::AfterCommit);
         }
         // Still under the writer's lock: no decision comes between what is stored and what is kept.
-        let report = self.keep(&memory, &settlement, &snapshot, quiet.then(|| observation.echo.clone()));
+        let report = self.keep(target, &memory, &settlement, &snapshot, quiet.then(|| observation.echo.clone()));
         drop(writer);
         self.tell(&settlement);
         Ok(report)
@@ -254,6 +255,9 @@ impl Scanner {
         }
         for (rule, reason) in &settlement.closed {
             self.metrics.count_closed(rule, *reason);
+        }
+        for why in &settlement.suppressed {
+            self.metrics.alerts_suppressed.with_label_values(&[why.as_str()]).inc();
         }
         self.metrics.ledger_entries.inc_by(u64::try_from(settlement.ledger.len()).unwrap_or(0));
         if !settlement.notices.is_empty() {
@@ -270,14 +274,16 @@ impl Scanner {
 
     fn keep(
         &self,
+        target: &Target,
         memory: &Memory,
         settlement: &Settlement,
         snapshot: &Snapshot,
         quiet: Option<Option<Echo>>,
     ) -> Report {
         let mut cache = self.cache();
-        let until = memory.approvals.iter().filter_map(|approval| approval.until).min();
-        let quiet = quiet.map(|echo| Quiet { snapshot: snapshot.digest, echo, until });
+        let until = judge::settle::rests_until(&target.policy, memory, &settlement.scans);
+        let wishes = remembered::wishes(target);
+        let quiet = quiet.map(|echo| Quiet { snapshot: snapshot.digest, echo, until, wishes });
         let remembered = Remembered::settled(memory, settlement, snapshot, quiet, cache.get(&settlement.target));
         let report = remembered.report(snapshot);
         cache.insert(settlement.target.clone(), remembered);
@@ -288,12 +294,15 @@ impl Scanner {
     /// decision came in between.
     async fn settle_quiet(
         &self,
+        inventory: &Target,
         target: &TargetSummary,
         before: &Remembered,
         observation: &Observation,
     ) -> Result<Option<Report>, StoreError> {
         let lasts = |quiet: &&Quiet| observation.outcome == Outcome::Ok && quiet.lasts(self.clock.now());
-        let Some(quiet) = before.quiet.as_ref().filter(lasts) else { return Ok(None) };
+        // Whoever edits the entry wants what stands looked at again.
+        let unedited = |quiet: &&Quiet| quiet.wishes == remembered::wishes(inventory);
+        let Some(quiet) = before.quiet.as_ref().filter(lasts).filter(unedited) else { return Ok(None) };
         // While a target is quiet no order is ignored, which is all that memory says to a snapshot.
         let other =
             (!quiet.is_echoed(observation)).then(|| judge::snapshot::snapshot(observation, target, &Memory::default()));

@@ -16,7 +16,7 @@ use crate::model::facet::FacetName;
 use crate::model::incident::IncidentId;
 use crate::model::memory::{FacetMemory, Memory, ScanMemory};
 use crate::model::observation::Outcome;
-use crate::model::settlement::Settlement;
+use crate::model::settlement::{Recomputed, Settlement};
 use crate::model::target::TargetId;
 
 pub(super) const LOAD: &str =
@@ -116,6 +116,7 @@ pub(super) async fn load(
         incident_ids,
         told,
         left: BTreeSet::new(),
+        recomputed: Recomputed::default(),
     })
 }
 

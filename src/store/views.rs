@@ -143,6 +143,8 @@ pub struct Standing {
     pub rule: String,
     /// Where in its life it is.
     pub state: DriftState,
+    /// It is not kept from being told.
+    pub told: bool,
 }
 
 /// What a scan said of a target's sight.

@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Parts, Scene, recheck, said};
+use super::{Parts, Scene, own, recheck, said, suppress};
 use crate::judge::alert::{DecisionWords, Story};
 use crate::judge::incident::{self, IncidentStep, Owner};
 use crate::judge::life::{self, LifeStep, Transition, Turn};
 use crate::judge::notices::{self, Audience};
 use crate::model::alert::AlertType;
 use crate::model::digest::Digest;
-use crate::model::drift::DriftRow;
+use crate::model::drift::{DriftRow, DriftState};
 use crate::model::incident::{Incident, IncidentId, IncidentKind};
 use crate::model::memory::{LedgerHead, Memory};
 use crate::model::notice::Event;
@@ -19,17 +19,21 @@ use crate::model::snapshot::Snapshot;
 /// A settlement that changes nothing.
 pub(super) fn blank(scene: &Scene<'_>) -> Settlement {
     let memory = scene.memory;
-    Settlement::unchanged(scene.target.id.clone(), memory.facets.clone(), memory.scans.clone())
+    Settlement {
+        recomputed: memory.recomputed.clone(),
+        ..Settlement::unchanged(scene.target.id.clone(), memory.facets.clone(), memory.scans.clone())
+    }
 }
 
 /// Completes a settlement with what follows from the drifts after a step.
 pub(super) fn conclude(
     scene: &Scene<'_>,
     mut settlement: Settlement,
-    step: LifeStep,
+    mut step: LifeStep,
     snapshot: Option<&Snapshot>,
     decision: Option<&DecisionWords>,
 ) -> Settlement {
+    suppress::mark(&mut settlement, scene, &mut step);
     remember_fleets(&mut settlement, &step);
     settlement.recheck = recheck(scene, &step.rows, &settlement);
     let mut rows: BTreeMap<Digest, DriftRow> = step.rows.into_iter().map(|row| (row.id, row)).collect();
@@ -51,6 +55,7 @@ pub(super) fn conclude(
                 memory: memory.as_ref().unwrap_or(scene.memory),
                 snapshot,
                 confirm: scene.confirm,
+                policy: scene.policy,
                 decision,
                 now: scene.now,
             };
@@ -89,6 +94,7 @@ fn incidents(
             target: &scene.target.id,
             ids: &scene.memory.incident_ids,
             also_taken: taken,
+            own_rules: own::rules_differ(scene),
             fold: scene.parts.fold,
             now: scene.now,
         };
@@ -133,7 +139,7 @@ fn count(settlement: &mut Settlement, rows: &BTreeMap<Digest, DriftRow>, transit
         let rule = row.drift.rule.rule.clone();
         match transition.turn {
             Turn::Confirmed => settlement.detected.push(rule),
-            Turn::Ended { from, to } if row.confirmed_at.is_some() => {
+            Turn::Ended { from, to } if row.confirmed_at.is_some() && row.suppressed.is_none() => {
                 settlement.closed.extend(incident::reason_of(from, to).map(|reason| (rule, reason)));
             }
             Turn::Ended { .. } | Turn::Appeared | Turn::Changed => {}
@@ -151,7 +157,8 @@ fn tell_turns(
         let Some(row) = rows.get(&transition.id) else { continue };
         let event = match transition.turn {
             Turn::Appeared => "drift.pending".to_owned(),
-            Turn::Confirmed => format!("drift.{}", row.state.as_str()),
+            Turn::Confirmed if row.state == DriftState::Rejected => "drift.rejected".to_owned(),
+            Turn::Confirmed => "drift.open".to_owned(),
             Turn::Changed => "drift.changed".to_owned(),
             Turn::Ended { to, .. } => format!("drift.{}", to.as_str()),
         };

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use crate::judge::alert::{DecisionWords, Story, compose};
+use crate::model::policy::NO_POLICY;
 use crate::model::alert::AlertType;
 use crate::model::baseline::BaselineFacet;
 use crate::model::confirm::Confirm;
@@ -57,6 +58,7 @@ impl World {
     pub(super) fn tell(&self, kind: AlertType, now: Timestamp) -> Body {
         let drifts: Vec<&DriftRow> = self.rows.iter().collect();
         compose(&Story {
+            policy: &NO_POLICY,
             target: &self.target,
             incident: &self.incident,
             kind,
@@ -97,6 +99,7 @@ impl World {
 
 fn row(drift: Drift, incident: crate::model::incident::IncidentId) -> DriftRow {
     DriftRow {
+        suppressed: None,
         id: drift.fingerprint.0,
         drift,
         state: DriftState::Open,
