@@ -32,6 +32,7 @@ use crate::secret::Environment;
 
 use reader::Reader;
 
+pub use listed::expand;
 pub use error::{ConfigError, Mistake, Mistakes, Place, Snippet, Spot};
 
 /// Everything that the files say, defaults applied.
@@ -39,6 +40,8 @@ pub use error::{ConfigError, Mistake, Mistakes, Place, Snippet, Spot};
 pub struct Config {
     /// The `driftd.yaml` it was read from.
     pub file: PathBuf,
+    /// What `inventory` lists: paths, and patterns of names.
+    pub listed: Vec<PathBuf>,
     /// The inventory files it was read from, in order.
     pub inventory_files: Vec<PathBuf>,
     /// The SQLite database.
@@ -126,11 +129,13 @@ pub fn locate(flag: Option<&Path>, environment: &Environment) -> PathBuf {
 pub fn load(path: &Path, environment: &Environment) -> Result<Config, Mistakes> {
     let mut reader = Reader::new(environment);
     let config = daemon_file::read(&mut reader, path).map(|file| {
+        let listed = file.inventory.iter().map(|listed| listed.path.clone()).collect();
         let inventory_files = listed::files(&mut reader, file.inventory);
         let targets = inventory_file::read(&mut reader, &inventory_files);
         let store = file.store.unwrap_or_else(|| default_store(environment));
         Config {
             file: path.to_owned(),
+            listed,
             inventory_files,
             control: file.control.unwrap_or_else(|| default_control(environment, &store)),
             store,

@@ -22,6 +22,7 @@ pub mod operations;
 pub mod plan;
 pub mod probe;
 pub mod receiver;
+pub mod reload;
 pub mod scan;
 pub mod secret;
 pub mod serving;

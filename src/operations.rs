@@ -3,10 +3,13 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::reload::Reloaded;
+
 mod decide;
 pub mod document;
 mod office;
 mod read;
+mod renew;
 pub mod reference;
 pub mod words;
 
@@ -71,6 +74,13 @@ pub enum Request {
         /// One, or all.
         id: Option<String>,
     },
+    /// Read the configuration anew; only a daemon can.
+    Reload {},
+    /// Let the current version of a held inventory file in; only a daemon can.
+    Release {
+        /// The file, as it is listed or found.
+        file: std::path::PathBuf,
+    },
     /// What happened, newest first.
     History {
         /// Of one target.
@@ -97,6 +107,8 @@ impl Request {
             | Self::Reject(_)
             | Self::Ack(_)
             | Self::BaselineAccept { .. }
+            | Self::Reload {}
+            | Self::Release { .. }
             | Self::Retry { .. } => true,
         }
     }
@@ -143,6 +155,8 @@ pub enum Answer {
     Alert(Box<document::MessageInFull>),
     /// To `retry`: messages that will be sent again.
     Retried(u64),
+    /// To `reload` and `release`.
+    Reloaded(Box<Reloaded>),
     /// To `history`.
     History(Vec<document::HistoryLine>),
 }
@@ -160,6 +174,9 @@ pub enum Refused {
     /// What was decided on is not what stands, or a law forbids it.
     #[error("{0}")]
     Conflict(String),
+    /// The configuration has these mistakes, in the words of `config check`; the one before stays in force.
+    #[error("{}", .0.join("\n\n"))]
+    Mistakes(Vec<String>),
     /// The store failed.
     #[error("the store failed: {0}")]
     Store(String),

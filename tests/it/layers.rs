@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::support::checkout;
 
 /// Each module of `src` and those that it may name.
-const ARROWS: [(&str, &[&str]); 28] = [
+const ARROWS: [(&str, &[&str]); 29] = [
     // Nouns and pure steps.
     ("model", &[]),
     ("judge", &["model"]),
@@ -32,8 +32,9 @@ const ARROWS: [(&str, &[&str]); 28] = [
     ("scan", &["model", "judge", "clock", "crash", "net", "secret", "metrics", "probe", "store", "plan"]),
     ("watch", &["model", "clock", "metrics", "plan", "scan"]),
     ("deliver", &["model", "clock", "crash", "backoff", "receiver"]),
-    ("operations", &["model", "judge", "clock", "plan", "store", "scan", "watch"]),
-    ("http", &["metrics", "serving"]),
+    ("reload", &["model", "config", "signals"]),
+    ("operations", &["model", "judge", "clock", "plan", "reload", "store", "scan", "watch"]),
+    ("http", &["model", "secret", "metrics", "serving", "plan", "operations"]),
     ("control", &["operations", "serving"]),
     ("supervise", &["signals"]),
     // The whole.
@@ -54,6 +55,7 @@ const ARROWS: [(&str, &[&str]); 28] = [
             "scan",
             "watch",
             "deliver",
+            "reload",
             "operations",
             "http",
             "control",
@@ -75,6 +77,7 @@ const ARROWS: [(&str, &[&str]); 28] = [
             "plan",
             "store",
             "receiver",
+            "reload",
             "scan",
             "operations",
             "control",
