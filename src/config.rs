@@ -9,6 +9,7 @@
 mod daemon_file;
 mod elements;
 mod error;
+mod held;
 mod hiding;
 mod inventory_file;
 mod listed;
@@ -34,6 +35,7 @@ use reader::Reader;
 
 pub use listed::expand;
 pub use error::{ConfigError, Mistake, Mistakes, Place, Snippet, Spot};
+pub use held::{Held, HeldReason, InventoryPart, LastFile, LastGood, key};
 
 /// Everything that the files say, defaults applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,6 +74,10 @@ pub struct Config {
     pub routes: Vec<Route>,
     /// What is watched, in the order of the files.
     pub targets: Vec<Target>,
+    /// What is in use of each inventory file, in order: the next load's [`LastGood`].
+    pub parts: Vec<InventoryPart>,
+    /// Inventory files that are not used as they are.
+    pub held: Vec<Held>,
 }
 
 impl Config {
@@ -151,9 +157,39 @@ pub fn load(path: &Path, environment: &Environment) -> Result<Config, Mistakes> 
             receivers: file.receivers,
             routes: file.routes,
             targets,
+            parts: Vec::new(),
+            held: Vec::new(),
         }
     });
     reader.finish(config)
+}
+
+/// Reads them for a daemon that runs: a wrong file that another program writes is held at its last good version, any
+/// other mistake refuses the whole. `rules` are the ids of all rules: a policy that names another is a mistake.
+///
+/// # Errors
+/// All the mistakes in them, in the order of files and lines.
+pub fn load_with(
+    path: &Path,
+    environment: &Environment,
+    _last_good: &LastGood,
+    _rules: &[&str],
+) -> Result<Config, Mistakes> {
+    load(path, environment)
+}
+
+/// Reads them for a daemon that starts: a wrong inventory file of any kind is held at its last good version, if there
+/// is one; a wrong `driftd.yaml` refuses the whole.
+///
+/// # Errors
+/// All the mistakes in them, in the order of files and lines.
+pub fn load_at_start(
+    path: &Path,
+    environment: &Environment,
+    last_good: &LastGood,
+    rules: &[&str],
+) -> Result<Config, Mistakes> {
+    load_with(path, environment, last_good, rules)
 }
 
 /// In systemd's directory of state, else in the working directory.
