@@ -192,6 +192,29 @@ pub fn load_at_start(
     load_with(path, environment, last_good, rules)
 }
 
+/// Where `driftd.yaml` alone says that a daemon's store and control socket are: to be asked before the inventory is
+/// read, and when it is wrong.
+///
+/// # Errors
+/// All the mistakes in that file.
+pub fn places(path: &Path, environment: &Environment) -> Result<Places, Mistakes> {
+    let mut reader = Reader::new(environment);
+    let places = daemon_file::read(&mut reader, path).map(|file| {
+        let store = file.store.unwrap_or_else(|| default_store(environment));
+        Places { control: file.control.unwrap_or_else(|| default_control(environment, &store)), store }
+    });
+    reader.finish(places)
+}
+
+/// Where a daemon is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Places {
+    /// The SQLite database.
+    pub store: PathBuf,
+    /// The control socket.
+    pub control: PathBuf,
+}
+
 /// In systemd's directory of state, else in the working directory.
 fn default_store(environment: &Environment) -> PathBuf {
     directory(environment, "STATE_DIRECTORY").unwrap_or_default().join("driftd.db")

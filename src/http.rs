@@ -18,6 +18,8 @@ use tokio::sync::watch;
 use crate::metrics::{Metrics, TargetGauges};
 use crate::serving;
 
+pub mod listen;
+
 /// How long open connections may hold up a stop.
 const GRACE: Duration = Duration::from_secs(2);
 

@@ -3,6 +3,7 @@
 mod afresh;
 pub mod alert;
 pub mod canon;
+pub mod carry;
 pub mod decide;
 mod diff;
 pub mod document;

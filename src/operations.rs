@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::reload::Reloaded;
 
+mod carry;
 mod decide;
 pub mod document;
 mod office;
@@ -13,6 +14,7 @@ mod renew;
 pub mod reference;
 pub mod words;
 
+pub use carry::Carries;
 pub use office::{Daemon, Office};
 
 /// A question or a decision. What changes something is told apart by [`Request::changes`].

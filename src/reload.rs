@@ -196,6 +196,9 @@ impl Reload {
             // Before the files are read: a change that comes later is seen as one.
             self.lookout.note().await;
             let outcome = site.take(&round.causes, &round.released).await;
+            if matches!(outcome, Err(NotReloaded::Failed(_))) {
+                self.lookout.forget();
+            }
             self.lookout.look_at(site.files());
             for waiting in round.waiting {
                 // Who asked may have gone.

@@ -5,6 +5,7 @@
 //! wait for it. What a method returns is a consistent view, with what is still buffered laid over.
 
 mod baselines;
+mod carry;
 mod columns;
 mod commit;
 mod drifts;
@@ -12,6 +13,7 @@ mod error;
 mod gauges;
 mod history;
 mod incidents;
+mod inventory;
 mod ledger;
 mod lock;
 mod memory;
@@ -44,9 +46,10 @@ use crate::model::notice::{Body, Message, Notice, Told};
 use crate::model::target::TargetId;
 
 pub use error::StoreError;
+pub use inventory::InventoryFile;
 pub use lock::StoreLock;
 pub use views::{
-    BaselineGauge, DriftFilter, Found, Gauges, HistoryRow, IncidentCount, IncidentState, LastScan, LedgerCheck,
+    BaselineGauge, Carry, DriftFilter, Found, Gauges, HistoryRow, IncidentCount, IncidentState, LastScan, LedgerCheck,
     LedgerFault, LedgerRow, MessageFilter, Pending, Resumed, Retry, Run, Standing, StoredSnapshot, Synced, TargetDrift,
     TargetRow, TargetState, Unchanged, UnitCount,
 };

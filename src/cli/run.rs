@@ -8,7 +8,7 @@ use crate::clock::Clock;
 use crate::daemon::Daemon;
 use crate::logging::{self, Format};
 use crate::secret::Environment;
-use crate::signals::Stop;
+use crate::signals::{Hup, Stop};
 use crate::{config, demo};
 
 /// Runs the daemon until it is told to stop.
@@ -18,9 +18,9 @@ use crate::{config, demo};
 pub(super) async fn daemon(file: Option<&Path>, filter: &str, json: bool) -> anyhow::Result<Exit> {
     logging::init(if json { Format::Json } else { Format::Human }, filter)?;
     let environment = Environment::process();
-    let config = config::load(&config::locate(file, &environment), &environment)?;
+    let file = config::locate(file, &environment);
     let mut stop = Stop::signals()?;
-    let daemon = Daemon::start(config, environment, Clock::system()).await?;
+    let daemon = Daemon::open(&file, environment, Clock::system(), Hup::signal()?).await?;
     daemon.run(&mut stop).await?;
     Ok(Exit::Fine)
 }

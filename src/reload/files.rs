@@ -94,6 +94,11 @@ impl Lookout {
         self.known = fingerprint(&self.files).await;
     }
 
+    /// The files are read again when they are looked at next: what they were read for failed.
+    pub fn forget(&mut self) {
+        self.known.clear();
+    }
+
     /// Looks at `files` from here on.
     pub fn look_at(&mut self, files: Files) {
         self.files = files;

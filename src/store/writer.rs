@@ -55,7 +55,7 @@ impl Writer<'_> {
         commit::extend(self, target, scan).await
     }
 
-    async fn begin(&mut self) -> Result<Transaction<'_, Sqlite>> {
+    pub(super) async fn begin(&mut self) -> Result<Transaction<'_, Sqlite>> {
         Ok(self.side.conn.begin_with("BEGIN IMMEDIATE").await?)
     }
 }
@@ -141,7 +141,7 @@ impl Store {
     }
 }
 
-async fn flush(writer: &mut Writer<'_>, part: &[(TargetId, Buffered)]) -> Result<()> {
+pub(super) async fn flush(writer: &mut Writer<'_>, part: &[(TargetId, Buffered)]) -> Result<()> {
     let mut tx = writer.begin().await?;
     for (target, entry) in part {
         match entry {
