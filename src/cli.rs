@@ -64,6 +64,11 @@ pub enum Verb {
     /// The store: whether it is whole, copies of it, putting one in its place
     #[command(subcommand)]
     Store(StoreVerb),
+    /// Have the daemon read its configuration anew; tells what changed, or every mistake
+    Reload,
+    /// The inventory's files
+    #[command(subcommand)]
+    Inventory(InventoryVerb),
     /// The configuration
     #[command(subcommand)]
     Config(ConfigVerb),
@@ -295,6 +300,16 @@ pub struct HistoryArgs {
     pub limit: u32,
 }
 
+/// What to do with the inventory's files.
+#[derive(Debug, Subcommand)]
+pub enum InventoryVerb {
+    /// Let the current version of a held file in
+    Release {
+        /// The file, as `driftd reload` names it
+        file: PathBuf,
+    },
+}
+
 /// What to do with the configuration.
 #[derive(Debug, Subcommand)]
 pub enum ConfigVerb {
@@ -349,6 +364,11 @@ pub async fn run(cli: Cli) -> anyhow::Result<Exit> {
         Verb::History(HistoryArgs { target, limit }) => ask(Request::History { target, limit }).await,
         Verb::Store(verb) => store::store(config, cli.output, verb).await,
         Verb::Why { reference } => ask(Request::Why { reference }).await,
+        Verb::Reload => ask(Request::Reload {}).await,
+        Verb::Inventory(InventoryVerb::Release { file }) => {
+            // The daemon may run in another directory.
+            ask(Request::Release { file: std::path::absolute(file)? }).await
+        }
         Verb::Config(ConfigVerb::Check) => rules::config_check(config, cli.output),
         Verb::Rules => rules::all(cli.output),
         Verb::Explain { rule } => rules::explain(cli.output, &rule),

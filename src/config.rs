@@ -9,6 +9,7 @@
 mod daemon_file;
 mod elements;
 mod error;
+mod held;
 mod hiding;
 mod inventory_file;
 mod listed;
@@ -32,13 +33,17 @@ use crate::secret::Environment;
 
 use reader::Reader;
 
+pub use listed::expand;
 pub use error::{ConfigError, Mistake, Mistakes, Place, Snippet, Spot};
+pub use held::{Held, HeldReason, InventoryPart, LastFile, LastGood, key};
 
 /// Everything that the files say, defaults applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// The `driftd.yaml` it was read from.
     pub file: PathBuf,
+    /// What `inventory` lists: paths, and patterns of names.
+    pub listed: Vec<PathBuf>,
     /// The inventory files it was read from, in order.
     pub inventory_files: Vec<PathBuf>,
     /// The SQLite database.
@@ -69,6 +74,10 @@ pub struct Config {
     pub routes: Vec<Route>,
     /// What is watched, in the order of the files.
     pub targets: Vec<Target>,
+    /// What is in use of each inventory file, in order: the next load's [`LastGood`].
+    pub parts: Vec<InventoryPart>,
+    /// Inventory files that are not used as they are.
+    pub held: Vec<Held>,
 }
 
 impl Config {
@@ -126,11 +135,13 @@ pub fn locate(flag: Option<&Path>, environment: &Environment) -> PathBuf {
 pub fn load(path: &Path, environment: &Environment) -> Result<Config, Mistakes> {
     let mut reader = Reader::new(environment);
     let config = daemon_file::read(&mut reader, path).map(|file| {
+        let listed = file.inventory.iter().map(|listed| listed.path.clone()).collect();
         let inventory_files = listed::files(&mut reader, file.inventory);
         let targets = inventory_file::read(&mut reader, &inventory_files);
         let store = file.store.unwrap_or_else(|| default_store(environment));
         Config {
             file: path.to_owned(),
+            listed,
             inventory_files,
             control: file.control.unwrap_or_else(|| default_control(environment, &store)),
             store,
@@ -146,9 +157,62 @@ pub fn load(path: &Path, environment: &Environment) -> Result<Config, Mistakes> 
             receivers: file.receivers,
             routes: file.routes,
             targets,
+            parts: Vec::new(),
+            held: Vec::new(),
         }
     });
     reader.finish(config)
+}
+
+/// Reads them for a daemon that runs: a wrong file that another program writes is held at its last good version, any
+/// other mistake refuses the whole. `rules` are the ids of all rules: a policy that names another is a mistake.
+///
+/// # Errors
+/// All the mistakes in them, in the order of files and lines.
+pub fn load_with(
+    path: &Path,
+    environment: &Environment,
+    _last_good: &LastGood,
+    _rules: &[&str],
+) -> Result<Config, Mistakes> {
+    load(path, environment)
+}
+
+/// Reads them for a daemon that starts: a wrong inventory file of any kind is held at its last good version, if there
+/// is one; a wrong `driftd.yaml` refuses the whole.
+///
+/// # Errors
+/// All the mistakes in them, in the order of files and lines.
+pub fn load_at_start(
+    path: &Path,
+    environment: &Environment,
+    last_good: &LastGood,
+    rules: &[&str],
+) -> Result<Config, Mistakes> {
+    load_with(path, environment, last_good, rules)
+}
+
+/// Where `driftd.yaml` alone says that a daemon's store and control socket are: to be asked before the inventory is
+/// read, and when it is wrong.
+///
+/// # Errors
+/// All the mistakes in that file.
+pub fn places(path: &Path, environment: &Environment) -> Result<Places, Mistakes> {
+    let mut reader = Reader::new(environment);
+    let places = daemon_file::read(&mut reader, path).map(|file| {
+        let store = file.store.unwrap_or_else(|| default_store(environment));
+        Places { control: file.control.unwrap_or_else(|| default_control(environment, &store)), store }
+    });
+    reader.finish(places)
+}
+
+/// Where a daemon is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Places {
+    /// The SQLite database.
+    pub store: PathBuf,
+    /// The control socket.
+    pub control: PathBuf,
 }
 
 /// In systemd's directory of state, else in the working directory.

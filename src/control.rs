@@ -135,6 +135,7 @@ const fn status(refused: &Refused) -> StatusCode {
         Refused::NotFound(_) => StatusCode::NOT_FOUND,
         Refused::Usage(_) => StatusCode::BAD_REQUEST,
         Refused::Conflict(_) => StatusCode::CONFLICT,
+        Refused::Mistakes(_) => StatusCode::UNPROCESSABLE_ENTITY,
         Refused::Store(_) => StatusCode::INTERNAL_SERVER_ERROR,
         Refused::NeedsDaemon(_) => StatusCode::SERVICE_UNAVAILABLE,
     }

@@ -20,6 +20,8 @@ use crate::metrics::{Metrics, TargetGauges};
 use crate::pulse::Pulses;
 use crate::serving::{self, Limits};
 
+pub mod listen;
+
 /// A scraper or two, a service manager and whoever looks; a scrape takes a second.
 const LIMITS: Limits = Limits {
     connections: 64,

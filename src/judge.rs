@@ -3,6 +3,7 @@
 mod afresh;
 pub mod alert;
 pub mod canon;
+pub mod carry;
 pub mod consumers;
 pub mod decide;
 mod diff;

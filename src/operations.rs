@@ -3,14 +3,19 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::reload::Reloaded;
+
+mod carry;
 mod decide;
 pub mod document;
 mod office;
 mod read;
+mod renew;
 pub mod reference;
 mod why;
 pub mod words;
 
+pub use carry::Carries;
 pub use office::{Daemon, Office};
 
 /// A question or a decision. What changes something is told apart by [`Request::changes`].
@@ -79,6 +84,13 @@ pub enum Request {
         /// A target's id, `4F7K2`, `4F7K2.1`, or a fingerprint.
         reference: String,
     },
+    /// Read the configuration anew; only a daemon can.
+    Reload {},
+    /// Let the current version of a held inventory file in; only a daemon can.
+    Release {
+        /// The file, as it is listed or found.
+        file: std::path::PathBuf,
+    },
     /// What happened, newest first.
     History {
         /// Of one target.
@@ -107,6 +119,8 @@ impl Request {
             | Self::Reject(_)
             | Self::Ack(_)
             | Self::BaselineAccept { .. }
+            | Self::Reload {}
+            | Self::Release { .. }
             | Self::Retry { .. } => true,
         }
     }
@@ -157,6 +171,8 @@ pub enum Answer {
     StoreChecked(document::StoreCheck),
     /// To `why`.
     Why(Box<document::Why>),
+    /// To `reload` and `release`.
+    Reloaded(Box<Reloaded>),
     /// To `history`.
     History(Vec<document::HistoryLine>),
 }
@@ -174,6 +190,9 @@ pub enum Refused {
     /// What was decided on is not what stands, or a law forbids it.
     #[error("{0}")]
     Conflict(String),
+    /// The configuration has these mistakes, in the words of `config check`; the one before stays in force.
+    #[error("{}", .0.join("\n\n"))]
+    Mistakes(Vec<String>),
     /// The store failed.
     #[error("the store failed: {0}")]
     Store(String),

@@ -4,7 +4,7 @@
 //! of an old plan and half of a new one.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use tokio::sync::watch;
 
@@ -12,7 +12,7 @@ use crate::config::Config;
 use crate::model::confirm::Confirm;
 use crate::model::inventory::Target;
 use crate::model::notice::Route;
-use crate::model::settings::{Backups, Retention, SelfCheck};
+use crate::model::settings::{Backups, Person, Retention, SelfCheck};
 use crate::model::target::TargetId;
 
 /// The parts of a configuration that a reload can change.
@@ -34,6 +34,8 @@ pub struct Plan {
     pub backups: Option<Backups>,
     /// How driftd tells that it is offline itself.
     pub self_check: SelfCheck,
+    /// Who may act over TCP.
+    pub people: Vec<Person>,
 }
 
 /// How much at once.
@@ -54,8 +56,17 @@ impl Default for Limits {
 impl Plan {
     /// What of `config` a reload can change.
     pub fn of(config: &Config) -> Self {
+        Self::after(config, &Self::default())
+    }
+
+    /// What of `config` a reload can change; targets of which it says what `before` says are the same in memory.
+    pub fn after(config: &Config, before: &Self) -> Self {
+        let target = |target: &Target| {
+            let known = before.targets.get(&target.id).filter(|known| known.as_ref() == target);
+            (target.id.clone(), known.map_or_else(|| Arc::new(target.clone()), Arc::clone))
+        };
         Self {
-            targets: config.targets.iter().map(|target| (target.id.clone(), Arc::new(target.clone()))).collect(),
+            targets: config.targets.iter().map(target).collect(),
             confirm: config.confirm,
             routes: config.routes.clone(),
             receivers: config.receivers.iter().map(|receiver| receiver.name.clone()).collect(),
@@ -63,6 +74,7 @@ impl Plan {
             retention: config.retention,
             backups: config.backups.clone(),
             self_check: config.self_check.clone(),
+            people: config.people.clone(),
         }
     }
 
@@ -105,5 +117,32 @@ impl Swap {
     /// Puts `plan` in force for all work that begins from now on.
     pub fn to(&self, plan: Plan) {
         self.0.send_replace(Arc::new(plan));
+    }
+}
+
+/// A part that is built from the configuration and swapped with it: taken once for one piece of work.
+#[derive(Debug)]
+pub struct Live<T>(Arc<RwLock<Arc<T>>>);
+
+impl<T> Clone for Live<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T> Live<T> {
+    /// The first.
+    pub fn new(part: T) -> Self {
+        Self(Arc::new(RwLock::new(Arc::new(part))))
+    }
+
+    /// The part of the moment.
+    pub fn get(&self) -> Arc<T> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Puts another in its place, for all work that begins from now on.
+    pub fn set(&self, part: T) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(part);
     }
 }

@@ -6,6 +6,7 @@
 
 mod backup;
 mod baselines;
+mod carry;
 mod check;
 mod columns;
 mod commit;
@@ -15,6 +16,7 @@ mod gauges;
 mod health;
 mod history;
 mod incidents;
+mod inventory;
 mod ledger;
 mod lock;
 pub mod marks;
@@ -55,12 +57,13 @@ pub use backup::{CopyError, Replace};
 pub use check::Checked;
 pub use error::StoreError;
 pub use health::Health;
+pub use inventory::InventoryFile;
 pub use lock::StoreLock;
 pub use overview::Overview;
 pub use prune::{Horizon, Step, Sweep};
 pub use restore::{RestoreError, Restored};
 pub use views::{
-    BaselineGauge, DriftFilter, Found, Gauges, HistoryRow, IncidentCount, IncidentState, LastScan, LedgerCheck,
+    BaselineGauge, Carry, DriftFilter, Found, Gauges, HistoryRow, IncidentCount, IncidentState, LastScan, LedgerCheck,
     LedgerFault, LedgerRow, MessageFilter, NoticeRow, Pending, Resumed, Retry, Run, Standing, StoredSnapshot, Synced, TargetDrift,
     TargetRow, TargetState, Unchanged, UnitCount,
 };

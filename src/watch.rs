@@ -4,7 +4,7 @@
 //! fails to come for ten seconds is a fault of ours, and is said.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -18,11 +18,12 @@ use crate::metrics::Metrics;
 use crate::model::inventory::Target;
 use crate::model::memory::Past;
 use crate::model::target::TargetId;
-use crate::plan::InForce;
+use crate::plan::{InForce, Plan};
 use crate::pulse::Pulse;
 use crate::scan::{Report, ScanFault, Scanner};
 
 pub mod beat;
+mod follow;
 pub mod pace;
 pub mod queue;
 pub mod schedule;
@@ -47,11 +48,12 @@ pub struct Watch {
     clock: Clock,
     metrics: Arc<Metrics>,
     plan: InForce,
+    /// The plan that was followed last: what the queue is made from.
+    known: Arc<Plan>,
     queue: DueQueue,
     pace: Pace,
     due: DueBoard,
-    /// Scans under way, with who asked for each before it began.
-    running: HashMap<TargetId, Vec<Asker>>,
+    running: HashMap<TargetId, Running>,
     hosts: HashMap<String, usize>,
     /// Who asked for a scan that has not begun.
     asked: HashMap<TargetId, Vec<Asker>>,
@@ -67,11 +69,28 @@ pub struct Handle {
     due: DueBoard,
 }
 
+/// A scan under way.
+#[derive(Debug)]
+struct Running {
+    /// As it was when the scan began: whose host it keeps busy, and what it asks.
+    target: Arc<Target>,
+    /// Who asked for it before it began.
+    askers: Vec<Asker>,
+    /// Cancelled when the scan stands for nothing in the inventory any more.
+    outdated: CancellationToken,
+}
+
 type Asker = oneshot::Sender<Result<Report, ScanFault>>;
 
 /// When each target is scanned next and why then, for people.
 #[derive(Clone, Debug, Default)]
 struct DueBoard(Arc<Mutex<HashMap<TargetId, Due>>>);
+
+impl DueBoard {
+    fn lock(&self) -> MutexGuard<'_, HashMap<TargetId, Due>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 #[derive(Debug)]
 enum Command {
@@ -95,7 +114,7 @@ impl Handle {
 
     /// When `id` is scanned next, and what decided it; none while it is paused.
     pub fn next_scan(&self, id: &TargetId) -> Option<Due> {
-        self.due.0.lock().unwrap_or_else(PoisonError::into_inner).get(id).copied()
+        self.due.lock().get(id).copied()
     }
 }
 
@@ -109,6 +128,7 @@ impl Watch {
             scanner,
             clock,
             metrics,
+            known: plan.plan(),
             plan,
             queue: DueQueue::default(),
             pace: Pace::default(),
@@ -145,6 +165,7 @@ impl Watch {
                     late.set(tokio::time::sleep(LATE_BEAT));
                     self.beat();
                 }
+                plan = self.plan.changed() => self.follow(plan),
                 Some(command) = self.commands.recv() => self.command(command),
                 Some(ended) = self.scans.join_next_with_id() => {
                     self.settle(ended);
@@ -174,20 +195,32 @@ impl Watch {
 
     fn fill(&mut self) {
         let now = self.clock.now();
-        let ids: Vec<TargetId> = self.plan.plan().targets.keys().cloned().collect();
-        for id in ids {
-            let past = self.scanner.past(&id);
-            self.plan(&id, &past, now);
+        let known = Arc::clone(&self.known);
+        for id in known.targets.keys() {
+            let past = self.scanner.past(id);
+            self.plan(id, &past, now);
         }
     }
 
+    /// Puts `id` into the queue for when it is due, or out of it: one that is paused is scanned when somebody asks.
     fn plan(&mut self, id: &TargetId, past: &Past, now: Timestamp) {
         let plan = self.plan.plan();
-        let Some(target) = plan.targets.get(id).filter(|target| !target.paused) else { return };
-        let asked = self.asked.contains_key(id).then_some(Due { at: now, why: Why::Asked });
-        let due = asked.unwrap_or_else(|| schedule::step(&target.cadence, id, past, now));
+        let asked = self.asked.contains_key(id);
+        match plan.targets.get(id).filter(|target| asked || !target.paused) {
+            Some(_) if asked => self.put(id, Due { at: now, why: Why::Asked }),
+            Some(target) => self.put(id, schedule::step(&target.cadence, id, past, now)),
+            None => self.take_out(id),
+        }
+    }
+
+    fn put(&mut self, id: &TargetId, due: Due) {
         self.queue.set(id.clone(), due.at);
-        self.due.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), due);
+        self.due.lock().insert(id.clone(), due);
+    }
+
+    fn take_out(&mut self, id: &TargetId) {
+        self.queue.remove(id);
+        self.due.lock().remove(id);
     }
 
     /// A second has passed. Where the wall clock was put back, what waits is planned anew: it would wait for an instant
@@ -206,6 +239,7 @@ impl Watch {
         let mut waiting = Vec::new();
         while self.scans.len() < plan.limits.concurrency {
             let Some((id, at)) = self.queue.pop_due(now) else { break };
+            // One that left is taken out when the new plan is followed.
             let Some(target) = plan.targets.get(&id).cloned() else { continue };
             let held_up = self.running.contains_key(&id) || self.host_is_full(&target, plan.limits.per_host);
             if !held_up && !self.pace.lets_start(at, now) {
@@ -232,9 +266,11 @@ impl Watch {
     fn start(&mut self, id: TargetId, target: Arc<Target>) {
         *self.hosts.entry(host(&target)).or_default() += 1;
         let askers = self.asked.remove(&id).unwrap_or_default();
-        self.running.insert(id.clone(), askers);
+        let outdated = CancellationToken::new();
+        let running = Running { target: Arc::clone(&target), askers, outdated: outdated.clone() };
+        self.running.insert(id.clone(), running);
         let scanner = Arc::clone(&self.scanner);
-        let task = self.scans.spawn(async move { scanner.scan(&target).await });
+        let task = self.scans.spawn(async move { scanner.scan(&target, &outdated).await });
         self.tasks.insert(task.id(), id);
     }
 
@@ -269,25 +305,31 @@ impl Watch {
             }
         };
         let Some(id) = self.tasks.remove(&task) else { return };
-        let askers = self.let_go(&id);
-        let now = self.clock.now();
-        // A scan that came to nothing counts as made: the next one comes by plan, not at once.
-        let past = report.as_ref().map_or_else(|_| Past { last: Some(now), ..Past::default() }, |report| report.past);
-        self.plan(&id, &past, now);
-        for asker in askers {
-            // Who asked may have gone.
-            let _ = asker.send(report.clone());
+        let Some(Running { askers, outdated, .. }) = self.let_go(&id) else { return };
+        // One that was settled just before the plan changed is outdated too.
+        if outdated.is_cancelled() || matches!(report, Err(ScanFault::Outdated)) {
+            self.again(&id, askers);
+        } else {
+            let now = self.clock.now();
+            // A scan that came to nothing counts as made: the next one comes by plan, not at once.
+            let past =
+                report.as_ref().map_or_else(|_| Past { last: Some(now), ..Past::default() }, |report| report.past);
+            self.plan(&id, &past, now);
+            for asker in askers {
+                // Who asked may have gone.
+                let _ = asker.send(report.clone());
+            }
         }
     }
 
-    fn let_go(&mut self, id: &TargetId) -> Vec<Asker> {
-        if let Some(host) = self.plan.plan().targets.get(id).map(|target| host(target)) {
-            match self.hosts.get_mut(&host) {
-                Some(running) if *running > 1 => *running -= 1,
-                Some(_) | None => drop(self.hosts.remove(&host)),
-            }
+    fn let_go(&mut self, id: &TargetId) -> Option<Running> {
+        let running = self.running.remove(id)?;
+        let host = host(&running.target);
+        match self.hosts.get_mut(&host) {
+            Some(running) if *running > 1 => *running -= 1,
+            Some(_) | None => drop(self.hosts.remove(&host)),
         }
-        self.running.remove(id).unwrap_or_default()
+        Some(running)
     }
 }
 

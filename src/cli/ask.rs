@@ -48,6 +48,7 @@ fn exit(answer: &Answer) -> Exit {
         | Answer::Retried(_)
         | Answer::StoreChecked(_)
         | Answer::Why(_)
+        | Answer::Reloaded(_)
         | Answer::History(_) => Exit::Fine,
     }
 }

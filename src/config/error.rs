@@ -26,6 +26,14 @@ pub struct Mistakes {
 
 impl std::error::Error for Mistakes {}
 
+impl Mistakes {
+    /// Each in words, and how many there are besides.
+    pub fn each(&self) -> Vec<String> {
+        let more = (self.more > 0).then(|| format!("and {} more mistakes", self.more));
+        self.list.iter().map(ToString::to_string).chain(more).collect()
+    }
+}
+
 impl fmt::Display for Mistakes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, mistake) in self.list.iter().enumerate() {

@@ -15,9 +15,7 @@ use super::reader::Reader;
 pub(super) fn files(reader: &mut Reader<'_>, listed: Vec<Listed>) -> Vec<PathBuf> {
     let (mut files, mut seen) = (Vec::new(), BTreeSet::new());
     for Listed { path, at } in listed {
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let found = if name.contains('*') { matching(&path, &name) } else { present(&path) };
-        match found {
+        match expand(&path) {
             Ok(found) => files.extend(found.into_iter().filter(|file| seen.insert(identity(file)))),
             Err(error) => {
                 reader.mistake_at(at, ConfigError::NoInventory(error), None);
@@ -25,6 +23,15 @@ pub(super) fn files(reader: &mut Reader<'_>, listed: Vec<Listed>) -> Vec<PathBuf
         }
     }
     files
+}
+
+/// The files that an entry of `inventory` stands for now: its own, or those whose names are of its pattern.
+///
+/// # Errors
+/// When the file is not there, or the pattern's directory cannot be read.
+pub fn expand(listed: &Path) -> io::Result<Vec<PathBuf>> {
+    let name = listed.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    if name.contains('*') { matching(listed, &name) } else { present(listed) }
 }
 
 fn present(path: &Path) -> io::Result<Vec<PathBuf>> {

@@ -198,7 +198,7 @@ impl Store {
     }
 }
 
-async fn flush(writer: &mut Writer<'_>, part: &[(TargetId, Buffered)]) -> Result<()> {
+pub(super) async fn flush(writer: &mut Writer<'_>, part: &[(TargetId, Buffered)]) -> Result<()> {
     let mut tx = writer.begin().await?;
     for (target, entry) in part {
         match entry {
