@@ -270,7 +270,7 @@ impl Scanner {
                 self.metrics.store_errors.with_label_values(&["commit"]).inc();
                 tracing::error!(target_id = %target.id, %error, "a scan could not be kept; the next one sees it again");
             }
-            ScanFault::Outdated | ScanFault::NoTarget | ScanFault::Broke => {}
+            ScanFault::Outdated | ScanFault::Exhausted | ScanFault::NoTarget | ScanFault::Broke => {}
         })?;
         tracing::debug!(
             target_id = %target.id,
