@@ -32,7 +32,7 @@ use crate::secret::Environment;
 use crate::signals::{Hup, Stop};
 use crate::store::{LedgerCheck, Store, StoreLock};
 use crate::supervise::{Reason, Supervisor};
-use crate::watch::{Watch, beat};
+use crate::watch::{Load, Watch, beat};
 
 mod gauges;
 mod housekeeping;
@@ -47,6 +47,20 @@ use reload::Renewal;
 /// How long tasks may take to stop.
 const GRACE: Duration = Duration::from_secs(20);
 
+/// Looks into a daemon that runs, for tests and for whoever embeds one.
+#[derive(Clone, Debug)]
+pub struct Inside {
+    watch: crate::watch::Handle,
+    scanner: Arc<Scanner>,
+}
+
+impl Inside {
+    /// How much the watch loop holds, and of how many targets something is remembered.
+    pub async fn load(&self) -> (Load, usize) {
+        (self.watch.load().await, self.scanner.remembered())
+    }
+}
+
 /// A daemon whose tasks run.
 #[derive(Debug)]
 pub struct Daemon {
@@ -55,6 +69,7 @@ pub struct Daemon {
     metrics_address: SocketAddr,
     listen_address: Option<SocketAddr>,
     control: PathBuf,
+    inside: Inside,
     /// Held as long as the daemon writes; released last.
     _lock: StoreLock,
 }
@@ -109,6 +124,7 @@ impl Daemon {
             plan.clone(),
         ));
         let (watch, handle) = Watch::new(Arc::clone(&scanner), clock.clone(), Arc::clone(&metrics), plan.clone());
+        let inside = Inside { watch: handle.clone(), scanner: Arc::clone(&scanner) };
         let (reloading, reload) = Reload::new(hup, Lookout::new(reload::files(&config), POLL));
         let office = Arc::new(Office {
             store: store.clone(),
@@ -139,6 +155,7 @@ impl Daemon {
         let receivers = Live::new(receivers(&config, &environment)?);
         let (beater, beats) = beat::start().await.context("failed to start the scheduler")?;
         office.retire().await.context("failed to retire what left the inventory")?;
+        store.let_receivers_go(&names, clock.now()).await?;
         reload::keep_inventory(&store, &clock, &metrics, &config).await;
         metrics.config_last_reload_successful.set(1);
         metrics.config_last_reload_success.set(clock.now().as_duration().as_secs_f64());
@@ -148,7 +165,7 @@ impl Daemon {
             GaugeRoom::new(store.clone(), clock.clone(), Arc::clone(&metrics), Arc::clone(&scanner), plan.clone());
         let shown = Shown { metrics: Arc::clone(&metrics), gauges: Arc::new(room), ready: ready_seen };
         let delivery = Delivery::new(
-            StoreOutbox(store.clone()),
+            StoreOutbox(store.clone(), plan.clone()),
             Arc::new(Post(receivers.clone())),
             Counted(Arc::clone(&metrics), plan.clone()),
             clock.clone(),
@@ -208,12 +225,17 @@ impl Daemon {
         );
         // Nothing listens where no service manager started us.
         let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
-        Ok(Self { supervisor, store, metrics_address, listen_address, control: socket, _lock: lock })
+        Ok(Self { supervisor, store, metrics_address, listen_address, control: socket, inside, _lock: lock })
     }
 
     /// Where `POST /-/reload` is, if anywhere.
     pub const fn listen_address(&self) -> Option<SocketAddr> {
         self.listen_address
+    }
+
+    /// Looks into it while it runs.
+    pub fn inside(&self) -> Inside {
+        self.inside.clone()
     }
 
     /// Where `/metrics` is.
