@@ -33,7 +33,7 @@ use crate::service_manager;
 use crate::signals::{Hup, Stop};
 use crate::store::{Store, StoreError, StoreLock};
 use crate::supervise::{Reason, Report, Supervisor};
-use crate::watch::{self, Watch, beat};
+use crate::watch::{self, Load, Watch, beat};
 
 mod gauges;
 mod housekeeping;
@@ -50,6 +50,20 @@ use vitals::{Vitals, Watching};
 /// How long it may take to stop in order; the unit's `TimeoutStopSec` is well above it.
 const GRACE: Duration = Duration::from_secs(25);
 
+/// Looks into a daemon that runs, for tests and for whoever embeds one.
+#[derive(Clone, Debug)]
+pub struct Inside {
+    watch: crate::watch::Handle,
+    scanner: Arc<Scanner>,
+}
+
+impl Inside {
+    /// How much the watch loop holds, and of how many targets something is remembered.
+    pub async fn load(&self) -> (Load, usize) {
+        (self.watch.load().await, self.scanner.remembered())
+    }
+}
+
 /// A daemon whose tasks run.
 #[derive(Debug)]
 pub struct Daemon {
@@ -58,6 +72,7 @@ pub struct Daemon {
     metrics_address: SocketAddr,
     listen_address: Option<SocketAddr>,
     control: SocketFile,
+    inside: Inside,
     watching: Watching,
     /// Held as long as the daemon writes; released last.
     _lock: StoreLock,
@@ -122,6 +137,7 @@ impl Daemon {
             plan.clone(),
         ));
         let (watch, handle) = Watch::new(Arc::clone(&scanner), clock.clone(), Arc::clone(&metrics), plan.clone());
+        let inside = Inside { watch: handle.clone(), scanner: Arc::clone(&scanner) };
         let (reloading, reload) = Reload::new(hup, Lookout::new(reload::files(&config), POLL));
         let office = Arc::new(Office {
             store: store.clone(),
@@ -152,6 +168,7 @@ impl Daemon {
         let receivers = Live::new(receivers(&config, &environment)?);
         let (beater, beats) = beat::start().await.context("failed to start the scheduler")?;
         office.retire().await.context("failed to retire what left the inventory")?;
+        store.let_receivers_go(&names, clock.now()).await?;
         reload::keep_inventory(&store, &clock, &metrics, &config).await;
         metrics.config_last_reload_successful.set(1);
         metrics.config_last_reload_success.set(clock.now().as_duration().as_secs_f64());
@@ -176,7 +193,7 @@ impl Daemon {
             pulses: supervisor.pulses(),
         };
         let delivery = Delivery::new(
-            StoreOutbox(store.clone()),
+            StoreOutbox(store.clone(), plan.clone()),
             Arc::new(Post(receivers.clone())),
             Counted(Arc::clone(&metrics), plan.clone()),
             clock.clone(),
@@ -236,12 +253,18 @@ impl Daemon {
         );
         let watching = vitals.watch().context("failed to start the watchdog's thread")?;
         service_manager::ready();
-        Ok(Self { supervisor, store, metrics_address, listen_address, control: socket_file, watching, _lock: lock })
+        let control = socket_file;
+        Ok(Self { supervisor, store, metrics_address, listen_address, control, inside, watching, _lock: lock })
     }
 
     /// Where `POST /-/reload` is, if anywhere.
     pub const fn listen_address(&self) -> Option<SocketAddr> {
         self.listen_address
+    }
+
+    /// Looks into it while it runs.
+    pub fn inside(&self) -> Inside {
+        self.inside.clone()
     }
 
     /// Where `/metrics` is.

@@ -36,6 +36,7 @@ mod targets;
 mod ticking;
 mod values;
 mod views;
+mod waiting;
 mod writer;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -96,6 +96,26 @@ impl DueBoard {
 enum Command {
     ScanNow(TargetId, Asker),
     Replan(TargetId),
+    Load(oneshot::Sender<Load>),
+}
+
+/// How much the loop holds; all zero once every target has left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Load {
+    /// Targets in the due-queue.
+    pub queued: usize,
+    /// Targets with an instant to be told to people.
+    pub due: usize,
+    /// Scans under way.
+    pub running: usize,
+    /// Tasks of scans.
+    pub tasks: usize,
+    /// Hosts that are being asked.
+    pub hosts: usize,
+    /// Targets that somebody asked for.
+    pub asked: usize,
+    /// When the next target is due.
+    pub next: Option<Timestamp>,
 }
 
 impl Handle {
@@ -110,6 +130,14 @@ impl Handle {
     pub async fn replan(&self, id: TargetId) {
         // A loop that has stopped scans nothing more.
         let _ = self.commands.send(Command::Replan(id)).await;
+    }
+
+    /// How much the loop holds; nothing once it has stopped.
+    pub async fn load(&self) -> Load {
+        let (asker, load) = oneshot::channel();
+        // As above.
+        let _ = self.commands.send(Command::Load(asker)).await;
+        load.await.unwrap_or_default()
     }
 
     /// When `id` is scanned next, and what decided it; none while it is paused.
@@ -146,6 +174,7 @@ impl Watch {
     /// Runs until `stop`. Scans under way may then end, for a moment; what is broken off after it has written nothing,
     /// so that nothing is lost but the sighting.
     pub async fn run(mut self, mut beats: mpsc::Receiver<()>, stop: CancellationToken, pulse: Pulse) {
+        self.known = self.plan.plan();
         self.fill();
         let mut late = std::pin::pin!(tokio::time::sleep(LATE_BEAT));
         loop {
@@ -285,6 +314,9 @@ impl Watch {
                 self.asked.entry(id).or_default().push(asker);
                 self.dispatch();
             }
+            Command::Load(asker) => {
+                let _ = asker.send(self.load());
+            }
             // One that runs is planned when it ends.
             Command::Replan(id) if self.running.contains_key(&id) => {}
             Command::Replan(id) => {
@@ -292,6 +324,18 @@ impl Watch {
                 self.plan(&id, &past, self.clock.now());
                 self.dispatch();
             }
+        }
+    }
+
+    fn load(&mut self) -> Load {
+        Load {
+            queued: self.queue.len(),
+            due: self.due.lock().len(),
+            running: self.running.len(),
+            tasks: self.scans.len().max(self.tasks.len()),
+            hosts: self.hosts.len(),
+            asked: self.asked.len(),
+            next: self.queue.next_at(),
         }
     }
 

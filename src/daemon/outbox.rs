@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use secrecy::SecretString;
@@ -20,7 +21,10 @@ use crate::store::{Store, StoreError};
 
 /// The store, as what holds what is owed.
 #[derive(Clone, Debug)]
-pub(super) struct StoreOutbox(pub(super) Store);
+pub(super) struct StoreOutbox(pub(super) Store, pub(super) InForce);
+
+/// How often it is looked at whether a receiver that left is back; a reload that brings it back looks at once.
+pub(super) const GONE_FOR: Duration = Duration::from_hours(1);
 
 impl Outbox for StoreOutbox {
     type Error = StoreError;
@@ -45,7 +49,14 @@ impl Outbox for StoreOutbox {
     }
 
     async fn due_messages(&self, now: Timestamp) -> Result<Vec<Message>, StoreError> {
-        self.0.due_messages(now).await
+        let plan = self.1.plan();
+        let (due, gone): (Vec<_>, Vec<_>) =
+            self.0.due_messages(now).await?.into_iter().partition(|due| plan.receivers.contains(&due.receiver));
+        for message in gone {
+            let until = now.saturating_add(GONE_FOR).unwrap_or(Timestamp::MAX);
+            self.0.hold_receiver(&message.receiver, until).await?;
+        }
+        Ok(due)
     }
 
     async fn next_due(&self) -> Result<Option<Timestamp>, StoreError> {

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::outbox::GONE_FOR;
 use crate::clock::Clock;
 use crate::config::{self, Config, LastFile, LastGood};
 use crate::judge::rules;
@@ -74,8 +75,8 @@ impl Renewal {
         let carries = take_inventory(&self.office, &self.scanner, plan, Some(changed), swap)
             .await
             .map_err(|error| NotReloaded::Failed(format!("the store failed: {error}")))?;
-        self.config = config;
-        self.follow().await;
+        let before = std::mem::replace(&mut self.config, config);
+        self.follow(&before).await;
         Ok(self.reloaded(changes, carries))
     }
 
@@ -108,7 +109,7 @@ impl Renewal {
     }
 
     /// What follows from another plan and may fail without its being less in force.
-    async fn follow(&self) {
+    async fn follow(&self, before: &Config) {
         let plan = self.office.plan.plan();
         self.metrics.take_in(&plan.receivers);
         self.metrics.take_out(&plan.receivers);
@@ -118,10 +119,22 @@ impl Renewal {
             tracing::error!(%error, "what left the inventory could not be settled; it is tried again each minute");
         }
         keep_inventory(&self.office.store, &self.office.clock, &self.metrics, &self.config).await;
-        if let Some(daemon) = &self.office.daemon {
-            // For a receiver that is back.
-            daemon.wake_delivery.notify_one();
+        if let Err(error) = self.follow_receivers(before, &plan).await {
+            self.metrics.store_errors.with_label_values(&["outbox"]).inc();
+            tracing::error!(%error, "what is owed to receivers that left or came could not be told so");
         }
+    }
+
+    /// What is owed to who left waits; what waited for who is back goes out.
+    async fn follow_receivers(&self, before: &Config, plan: &Plan) -> Result<(), StoreError> {
+        let now = self.office.clock.now();
+        for left in before.receivers.iter().filter(|receiver| !plan.receivers.contains(&receiver.name)) {
+            self.office.store.hold_receiver(&left.name, now.saturating_add(GONE_FOR).unwrap_or(now)).await?;
+        }
+        if self.office.store.let_receivers_go(&plan.receivers, now).await? > 0 {
+            self.office.daemon.iter().for_each(|daemon| daemon.wake_delivery.notify_one());
+        }
+        Ok(())
     }
 
     fn reloaded(&self, changes: Changes, carries: Carries) -> Reloaded {

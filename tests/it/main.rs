@@ -30,6 +30,8 @@ mod pinned_peers;
 #[cfg(test)]
 mod relay;
 #[cfg(test)]
+mod reload;
+#[cfg(test)]
 mod routes;
 #[cfg(test)]
 mod schedule;
