@@ -76,6 +76,7 @@ impl Daemon {
             .with_context(|| format!("failed to open the store {}", config.store.display()))?;
         let receivers: Vec<String> = config.receivers.iter().map(|receiver| receiver.name.clone()).collect();
         let metrics = Arc::new(Metrics::new(&receivers, rules::all().count())?);
+        metrics.process_start.set(clock.now().as_duration().as_secs_f64());
         verify_ledger(&store, &metrics).await?;
         let wake = Arc::new(Notify::new());
         let door = door(&config)?;

@@ -86,7 +86,7 @@ impl Housekeeping {
         self.ready.send_replace(readiness);
         if let Err(refused) = self.office.tick().await {
             self.metrics.store_errors.with_label_values(&["commit"]).inc();
-            tracing::error!(%refused, "the minute's tick could not be settled");
+            tracing::error!(error = %refused, "the minute's tick could not be settled");
         }
         self.count().await;
     }
