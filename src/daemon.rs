@@ -122,6 +122,7 @@ impl Daemon {
         let Ground { config, environment, clock, lock, store, hup } = ground;
         let names: Vec<String> = config.receivers.iter().map(|receiver| receiver.name.clone()).collect();
         let metrics = Arc::new(Metrics::new(&names, rules::all().count())?);
+        metrics.process_start.set(clock.now().as_duration().as_secs_f64());
         metrics.ledger_entries.inc_by(store.ledger_head().await?.no);
         let wake = Arc::new(Notify::new());
         let door = Live::new(door(&config)?);

@@ -14,6 +14,7 @@ use crate::model::incident::EndReason;
 use crate::model::observation::Outcome;
 use crate::model::policy::Suppressed;
 
+mod process;
 mod targets;
 #[cfg(test)]
 mod tests;
@@ -25,6 +26,8 @@ pub use targets::{FacetSight, TargetCollector, TargetGauges, TargetRow, shows_ea
 pub struct Metrics {
     registry: Registry,
     targets: TargetCollector,
+    /// When this process started.
+    pub process_start: Gauge,
     /// Scans that ended, by outcome.
     pub scans: IntCounterVec,
     /// How long scans took, by kind of target.
@@ -82,12 +85,13 @@ impl Metrics {
         let registry = Registry::new();
         let targets = TargetCollector::new()?;
         registry.register(Box::new(targets.clone()))?;
-        registry.register(Box::new(prometheus::process_collector::ProcessCollector::for_self()))?;
+        registry.register(Box::new(process::Process::new()))?;
         let add = Registrar(&registry);
         let build =
             add.gauges("build_info", "Constant 1, labeled by version and number of rules.", &["version", "rules"])?;
         build.with_label_values(&[env!("CARGO_PKG_VERSION"), &rules.to_string()]).set(1.0);
         let metrics = Self {
+            process_start: add.register(Gauge::with_opts(process::start())?)?,
             scans: add.counters("scans_total", "Scans that ended, by outcome.", &["outcome"])?,
             scan_duration: add.histograms(
                 "scan_duration_seconds",

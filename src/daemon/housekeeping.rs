@@ -155,7 +155,7 @@ impl Housekeeping {
         self.try_store().await;
         if let Err(refused) = self.office.tick().await {
             self.metrics.store_errors.with_label_values(&["commit"]).inc();
-            tracing::error!(%refused, "the minute's tick could not be settled");
+            tracing::error!(error = %refused, "the minute's tick could not be settled");
         }
         let now = self.office.clock.now();
         if let Err(error) = pruning.minute(&self.office.store, self.office.plan.plan().retention, now).await {

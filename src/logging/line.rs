@@ -1,6 +1,6 @@
 //! One event, one line, whatever is in it.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::sync::Arc;
 
 use tracing::{Event, Level, Subscriber};

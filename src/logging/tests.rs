@@ -129,9 +129,8 @@ fn after_its_time_a_place_speaks_again_and_says_what_was_left_out() {
         static PLACE: Place = Place;
         tracing::callsite::Identifier(&PLACE)
     };
-    let said = (0..=limit::WINDOW.as_secs()).filter(|second| {
-        limit.admits(place(), start + std::time::Duration::from_secs(*second))
-    });
+    let said = (0..=limit::WINDOW.as_secs())
+        .filter(|second| limit.admits(place(), start + std::time::Duration::from_secs(*second)));
     assert_eq!(said.count(), 21, "twenty at once, and one when the time is over");
     assert_eq!(limit.left_out(&place()), limit::WINDOW.as_secs() - 20);
     assert_eq!(limit.left_out(&place()), 0, "told once");

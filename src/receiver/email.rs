@@ -56,8 +56,8 @@ impl Mailer {
         if refused > 0 {
             tracing::warn!(
                 receiver = message.receiver,
-                message = message.id,
-                refused,
+                message_id = message.id,
+                recipients_refused = refused,
                 recipients = self.to.len(),
                 "mail delivered, but not to all recipients"
             );

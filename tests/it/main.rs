@@ -24,6 +24,8 @@ mod facets;
 #[cfg(test)]
 mod layers;
 #[cfg(test)]
+mod logs;
+#[cfg(test)]
 mod outage;
 #[cfg(test)]
 mod pinned_peers;
@@ -38,8 +40,12 @@ mod schedule;
 #[cfg(test)]
 mod sight;
 #[cfg(test)]
+mod stop;
+#[cfg(test)]
 mod support;
 #[cfg(test)]
 mod support_smoke;
 #[cfg(test)]
 mod upgrade;
+#[cfg(test)]
+mod watchdog;
