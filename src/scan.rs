@@ -25,6 +25,7 @@ use crate::secret::Environment;
 use crate::store::{Store, StoreError, Unchanged};
 
 mod ask;
+mod neighbours;
 mod remembered;
 
 pub use ask::look;
@@ -78,6 +79,8 @@ pub struct Report {
     pub open: u32,
     /// What was not seen, and why.
     pub unseen: Vec<String>,
+    /// Other targets that are worth a look at once: of the host that was lost, or is back.
+    pub hasten: Vec<TargetId>,
 }
 
 /// Why a scan came to nothing.
@@ -194,7 +197,8 @@ impl Scanner {
         }
         let (now, plan) = (self.clock.now(), self.plan.plan());
         let mut writer = self.store.writer().await;
-        let memory = judge::afresh(writer.memory(&target.id).await?, &observation.asked);
+        let siblings = if observation.outcome == Outcome::Ok { Vec::new() } else { plan.siblings(&target.id) };
+        let memory = judge::afresh(writer.memory_beside(&target.id, &siblings).await?, &observation.asked);
         let snapshot = judge::snapshot::snapshot(observation, &summary, &memory);
         let effective = memory
             .baseline
@@ -223,7 +227,7 @@ impl Scanner {
         let report = self.keep(&memory, &settlement, &snapshot, quiet.then(|| observation.echo.clone()));
         drop(writer);
         self.tell(&settlement);
-        Ok(report)
+        Ok(Report { hasten: neighbours::to_hasten(&memory, &settlement, &siblings), ..report })
     }
 
     /// Counts what a settlement did, and wakes who sends what it owes.

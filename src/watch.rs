@@ -220,11 +220,24 @@ impl Watch {
         // A scan that came to nothing counts as made: the next one comes by plan, not at once.
         let past = report.as_ref().map_or_else(|_| Past { last: Some(now), ..Past::default() }, |report| report.past);
         self.plan(&id, &past, now);
+        for neighbour in report.iter().flat_map(|report| &report.hasten) {
+            self.hasten(neighbour, now);
+        }
         for asker in askers {
             // Who asked may have gone.
             let _ = asker.send(report.clone());
         }
         self.dispatch();
+    }
+
+    /// Has a target looked at now that would be due later, unless it asked us to wait, or refuses us.
+    fn hasten(&mut self, id: &TargetId, now: Timestamp) {
+        let past = self.scanner.past(id);
+        let may_ask = !past.blocked && past.hold.is_none_or(|hold| hold <= now);
+        if may_ask && self.queue.due(id).is_some_and(|due| due > now) {
+            self.queue.set(id.clone(), now);
+            self.due.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), now);
+        }
     }
 
     fn let_go(&mut self, id: &TargetId) -> Vec<Asker> {

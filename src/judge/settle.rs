@@ -7,6 +7,7 @@
 mod assemble;
 mod chain;
 mod decisions;
+mod meanwhile;
 mod quiet;
 mod record;
 

@@ -13,6 +13,8 @@ use super::facet::FacetName;
 use super::incident::{Incident, IncidentId};
 use super::notice::Told;
 use super::observation::{AddressClass, Outcome};
+use super::rule::Severity;
+use super::target::TargetSummary;
 
 /// A target's past.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -25,7 +27,7 @@ pub struct Memory {
     pub approvals: Vec<Approval>,
     /// Drifts that have not ended.
     pub drifts: Vec<DriftRow>,
-    /// Incidents that have not ended: at most one of drift and one of sight.
+    /// Incidents that have not ended: at most one of drift and one of sight, and those of its host that it is part of.
     pub incidents: Vec<Incident>,
     /// What is remembered of each facet.
     pub facets: BTreeMap<FacetName, FacetMemory>,
@@ -39,6 +41,32 @@ pub struct Memory {
     pub told: Vec<Told>,
     /// Facets whose credential is another now: what stands there ends, and they join anew. Never stored.
     pub left: BTreeSet<FacetName>,
+    /// Other targets of the same host, as far as they matter to this one's sight.
+    pub kin: Vec<Kin>,
+}
+
+/// Another target of the same host, as far as it matters to what keeps us from seeing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kin {
+    /// Who.
+    pub target: TargetSummary,
+    /// What keeps us from seeing its endpoint, when something does.
+    pub lost: Option<DriftRow>,
+    /// The incident that this belongs to.
+    pub incident: Option<Incident>,
+    /// What else stands of it, confirmed or not, in short.
+    pub drifts: Vec<KinDrift>,
+}
+
+/// What stands of another target besides sight, in short.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KinDrift {
+    /// Its sentence.
+    pub message: String,
+    /// How bad.
+    pub severity: Severity,
+    /// First sight of it.
+    pub first_at: Timestamp,
 }
 
 /// The newest entry of the ledger; number 0 and 64 zeros while there is none.

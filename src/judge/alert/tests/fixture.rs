@@ -58,6 +58,8 @@ impl World {
         let drifts: Vec<&DriftRow> = self.rows.iter().collect();
         compose(&Story {
             target: &self.target,
+            targets: &[&self.target],
+            meanwhile: None,
             incident: &self.incident,
             kind,
             drifts: &drifts,
@@ -180,6 +182,7 @@ pub(super) fn empty(kind: IncidentKind) -> World {
     let incident = Incident {
         id: "9XTB4".parse().unwrap(),
         owner: target.id.clone(),
+        with: Vec::new(),
         kind,
         revision: 1,
         units: Vec::new(),
