@@ -151,7 +151,7 @@ fn drifts(incidents: &[document::Incident]) -> String {
 
 fn drift(full: &document::IncidentInFull) -> String {
     let mut page = as_mailed(&full.alert, &full.full_diff);
-    let revision = full.alert.incident.revision;
+    let revision = full.alert.incident.as_ref().map_or(full.newest_revision, |incident| incident.revision);
     if revision != full.newest_revision {
         let _ = writeln!(page, "\nThis is revision {revision}; the newest is {}.", full.newest_revision);
     }
@@ -232,8 +232,12 @@ fn alerts(messages: &[document::Message]) -> String {
             message.attempts.to_string(),
             instant(message.at),
             message.kind.clone(),
-            message.incident.clone(),
-            format!("{}: {}", message.target, message.headline),
+            message.incident.clone().unwrap_or_else(|| "-".to_owned()),
+            if message.target.is_empty() {
+                message.headline.clone()
+            } else {
+                format!("{}: {}", message.target, message.headline)
+            },
         ]);
     }
     table.page()

@@ -76,17 +76,18 @@ pub fn compose(story: &Story<'_>) -> Body {
         id: String::new(),
         kind: story.kind,
         at: story.now,
-        incident: AlertIncident {
+        incident: Some(AlertIncident {
             id: incident.id,
             revision: incident.revision,
             state: state(incident).to_owned(),
             reason: incident.ended.as_ref().map(|ended| ended.reason),
             url: None,
-        },
+        }),
         severity: severity(&told),
         impact: impact(&told),
         headline: headline::headline(story, &told),
         summary: summary::summary(story, &told),
+        passages: Vec::new(),
         targets: story.targets.iter().map(|target| (*target).clone()).collect(),
         consumers: Vec::new(),
         units,
@@ -104,8 +105,12 @@ pub fn compose(story: &Story<'_>) -> Body {
 /// Whether something was said of the incident before.
 const fn is_reply(kind: AlertType) -> bool {
     match kind {
-        AlertType::DriftOpened | AlertType::SightLost => false,
-        AlertType::DriftChanged | AlertType::DriftResolved | AlertType::SightBack => true,
+        AlertType::DriftOpened
+        | AlertType::SightLost
+        | AlertType::FleetReport
+        | AlertType::Digest
+        | AlertType::Test => false,
+        AlertType::DriftChanged | AlertType::DriftReminder | AlertType::DriftResolved | AlertType::SightBack => true,
     }
 }
 

@@ -225,9 +225,9 @@ pub struct Message {
     /// `drift.opened` and its like.
     #[serde(rename = "type")]
     pub kind: String,
-    /// `4F7K2.1`
-    pub incident: String,
-    /// The target.
+    /// `4F7K2.1`; none for what is told of the fleet or of driftd itself.
+    pub incident: Option<String>,
+    /// The target; empty where it is about none.
     pub target: String,
     /// What it says.
     pub headline: String,

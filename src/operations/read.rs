@@ -316,7 +316,7 @@ fn message_document(message: &notice::Message) -> Message {
         id: message.id.clone(),
         receiver: message.receiver.clone(),
         kind: alert.kind.as_str().to_owned(),
-        incident: format!("{}.{}", alert.incident.id, alert.incident.revision),
+        incident: alert.incident.as_ref().map(|incident| format!("{}.{}", incident.id, incident.revision)),
         target: alert.targets.first().map(|target| target.id.to_string()).unwrap_or_default(),
         headline: alert.headline.clone(),
         state: message.state.to_string(),

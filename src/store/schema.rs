@@ -13,7 +13,11 @@ use super::error::StoreError;
 const APPLICATION_ID: i64 = 0x6472_6674;
 
 /// In order; the first brings a database to version 1. One that was released is never edited, only followed.
-const MIGRATIONS: [&str; 2] = [include_str!("migrations/0001_spine.sql"), include_str!("migrations/0004_sight.sql")];
+const MIGRATIONS: [&str; 3] = [
+    include_str!("migrations/0001_spine.sql"),
+    include_str!("migrations/0003_bulletins.sql"),
+    include_str!("migrations/0004_sight.sql"),
+];
 
 /// Refuses what is not ours or is beyond us, and changes nothing; else the version that the database is at.
 pub(super) async fn inspect(conn: &mut SqliteConnection) -> Result<usize, StoreError> {

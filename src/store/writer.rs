@@ -6,6 +6,7 @@ use tokio::sync::MutexGuard;
 
 use super::runs::Buffered;
 use super::{Result, Retry, Store, Synced, Unchanged, WriteSide, commit, memory, outbox, runs, targets};
+use crate::model::bulletin::Bulletin;
 use crate::model::memory::Memory;
 use crate::model::notice::Message;
 use crate::model::settlement::Settlement;
@@ -62,6 +63,24 @@ impl Writer<'_> {
     /// As SQLite says; and [`StoreError::Other`](super::StoreError::Other) when the newest run shows something else, which is a fault of ours.
     pub async fn extend(&mut self, target: &TargetId, scan: &Unchanged<'_>) -> Result<()> {
         commit::extend(self, target, scan).await
+    }
+
+    /// Posts `bulletins` to the receivers called `to`, in one transaction: a message for each of both, in this order.
+    /// What was posted to a receiver under the same key before is not posted to it again, delivered or not. Says how
+    /// many messages there are now that were not there; whoever posts wakes the outbox.
+    ///
+    /// # Errors
+    /// As SQLite says; nothing is posted then.
+    pub async fn post(&mut self, bulletins: &[Bulletin], to: &[String], now: Timestamp) -> Result<u64> {
+        let mut tx = self.begin().await?;
+        let mut posted = 0;
+        for bulletin in bulletins {
+            for receiver in to {
+                posted += u64::from(outbox::post(&mut tx, bulletin, receiver, now).await?);
+            }
+        }
+        tx.commit().await?;
+        Ok(posted)
     }
 
     async fn begin(&mut self) -> Result<Transaction<'_, Sqlite>> {

@@ -14,12 +14,14 @@ const MAX: usize = 48;
 /// The headline: printable ASCII, at most 48 characters, without the target's name.
 pub(super) fn headline(story: &Story<'_>, told: &[UnitStory<'_>]) -> String {
     let line = match story.kind {
-        AlertType::DriftOpened | AlertType::DriftChanged => drift(told),
+        AlertType::DriftOpened | AlertType::DriftChanged | AlertType::DriftReminder => drift(told),
         AlertType::DriftResolved => resolved(story),
         AlertType::SightLost => sight_lost(story, told),
         AlertType::SightBack => {
             format!("can be seen again after {}", words::span(super::summary::since(story, told), story.now))
         }
+        // Of no incident, so no story is theirs.
+        AlertType::FleetReport | AlertType::Digest | AlertType::Test => String::new(),
     };
     text::ascii(&line, MAX)
 }

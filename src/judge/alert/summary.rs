@@ -24,10 +24,12 @@ const TITLE: usize = 72;
 /// The lines; each is one sentence or few.
 pub(super) fn summary(story: &Story<'_>, told: &[UnitStory<'_>]) -> Vec<String> {
     let mut lines = match story.kind {
-        AlertType::DriftOpened | AlertType::DriftChanged => drift(story, told),
+        AlertType::DriftOpened | AlertType::DriftChanged | AlertType::DriftReminder => drift(story, told),
         AlertType::DriftResolved => resolved(story, told),
         AlertType::SightLost => sight_lost(story, told),
         AlertType::SightBack => sight_back(story, told),
+        // Of no incident, so no story is theirs.
+        AlertType::FleetReport | AlertType::Digest | AlertType::Test => Vec::new(),
     };
     lines.retain(|line| !line.is_empty());
     lines.truncate(LINES);

@@ -90,7 +90,14 @@ pub(super) fn in_message_order<'a>(story: &Story<'a>) -> Vec<UnitStory<'a>> {
     };
     let before = match story.kind {
         AlertType::DriftChanged => story.memory.incidents.iter().find(|before| before.id == story.incident.id),
-        AlertType::DriftOpened | AlertType::DriftResolved | AlertType::SightLost | AlertType::SightBack => None,
+        AlertType::DriftOpened
+        | AlertType::DriftReminder
+        | AlertType::DriftResolved
+        | AlertType::SightLost
+        | AlertType::SightBack
+        | AlertType::FleetReport
+        | AlertType::Digest
+        | AlertType::Test => None,
     };
     let before = before.filter(|before| before.revision < story.incident.revision);
     let mut told: Vec<UnitStory<'a>> = story

@@ -241,6 +241,9 @@ fn incident_line(scene: &Scene<'_>, event: &Event) -> HistoryLine {
         AlertType::SightLost if event.revision == 1 => "incident.open",
         AlertType::SightLost => "incident.changed",
         AlertType::DriftResolved | AlertType::SightBack => "incident.ended",
+        AlertType::DriftReminder => "incident.reminder",
+        // Of no incident, so no event is theirs.
+        AlertType::FleetReport | AlertType::Digest | AlertType::Test => "incident",
     };
     let reason = event.reason.map(|reason| format!(", {}", reason.as_str())).unwrap_or_default();
     let text = format!("{}.{} ({}{reason})", event.incident, event.revision, event.severity);
