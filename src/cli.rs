@@ -60,6 +60,9 @@ pub enum Verb {
     Alerts(AlertsArgs),
     /// What happened, newest first
     History(HistoryArgs),
+    /// The store: whether it is whole, copies of it, putting one in its place
+    #[command(subcommand)]
+    Store(StoreVerb),
     /// The configuration
     #[command(subcommand)]
     Config(ConfigVerb),
@@ -254,8 +257,10 @@ mod page;
 mod rules;
 mod run;
 mod scan;
+mod store;
 
 use exit::Exit;
+pub use store::StoreVerb;
 
 use crate::operations::Request;
 
@@ -285,6 +290,7 @@ pub async fn run(cli: Cli) -> anyhow::Result<Exit> {
         Verb::Alerts(AlertsArgs { verb: Some(AlertsVerb::Show { id }) }) => ask(Request::Alert { id }).await,
         Verb::Alerts(AlertsArgs { verb: Some(AlertsVerb::Retry { id }) }) => ask(Request::Retry { id }).await,
         Verb::History(HistoryArgs { target, limit }) => ask(Request::History { target, limit }).await,
+        Verb::Store(verb) => store::store(config, cli.output, verb).await,
         Verb::Config(ConfigVerb::Check) => rules::config_check(config, cli.output),
         Verb::Rules => rules::all(cli.output),
         Verb::Explain { rule } => rules::explain(cli.output, &rule),

@@ -26,7 +26,7 @@ use crate::receiver::{Limits as ReceiverLimits, Receivers};
 use crate::scan::Scanner;
 use crate::secret::Environment;
 use crate::signals::Stop;
-use crate::store::{LedgerCheck, Store, StoreLock};
+use crate::store::{Store, StoreLock};
 use crate::supervise::{Reason, Supervisor};
 use crate::watch::{Watch, beat};
 
@@ -64,7 +64,7 @@ impl Daemon {
             .with_context(|| format!("failed to open the store {}", config.store.display()))?;
         let receivers: Vec<String> = config.receivers.iter().map(|receiver| receiver.name.clone()).collect();
         let metrics = Arc::new(Metrics::new(&receivers, rules::all().count())?);
-        verify_ledger(&store, &metrics).await?;
+        metrics.ledger_entries.inc_by(store.ledger_head().await?.no);
         let wake = Arc::new(Notify::new());
         let door = door(&config)?;
         // One inventory for all who look into it: its targets are what most of our memory holds.
@@ -189,25 +189,6 @@ fn door(config: &Config) -> anyhow::Result<Door> {
         resolver: Arc::new(SystemResolver),
         roots: Roots::Platform,
     })?)
-}
-
-/// Follows the ledger's chain. A broken one is told loudly and keeps nobody from being watched.
-async fn verify_ledger(store: &Store, metrics: &Metrics) -> anyhow::Result<()> {
-    match store.verify_ledger().await? {
-        LedgerCheck::Whole { entries, .. } => {
-            metrics.ledger_entries.inc_by(entries);
-            metrics.ledger_verified.set(1);
-        }
-        LedgerCheck::Broken { no, fault } => {
-            metrics.ledger_verified.set(0);
-            tracing::error!(
-                entry = no,
-                ?fault,
-                "the ledger's chain is broken: somebody changed the store behind driftd"
-            );
-        }
-    }
-    Ok(())
 }
 
 /// Whether a receiver's name may lead to `address`: the rule for written destinations (design, section 6).

@@ -3,6 +3,7 @@
 //! What a process counts is registered once; what describes targets is gathered
 //! at scrape by [`TargetCollector`], so that no series outlives its target and none is stored.
 
+use jiff::Timestamp;
 use prometheus::core::Collector;
 use prometheus::{
     Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, Opts, Registry,
@@ -51,15 +52,18 @@ pub struct Metrics {
     pub store_size: Gauge,
     /// Entries of the ledger.
     pub ledger_entries: IntCounter,
-    /// Whether the ledger's chain verified at start.
-    pub ledger_verified: IntGauge,
+    /// Registered once it is known.
+    ledger_verified: IntGauge,
+    /// Registered once there is one.
+    backup_last_success: Gauge,
 }
 
 /// Deliveries' outcomes: the label of `driftd_notifications_total`.
 pub const DELIVERY_OUTCOMES: [&str; 3] = ["sent", "failed", "given_up"];
 
 /// Store operations: the label of `driftd_store_errors_total`.
-pub const STORE_OPERATIONS: [&str; 5] = ["read", "commit", "flush", "outbox", "gauges"];
+pub const STORE_OPERATIONS: [&str; 8] =
+    ["read", "commit", "flush", "outbox", "gauges", "prune", "backup", "probe"];
 
 impl Metrics {
     /// Registers everything; series of closed label sets start at zero.
@@ -115,8 +119,14 @@ impl Metrics {
             store_errors: add.counters("store_errors_total", "Store operations that failed, by operation.", &["op"])?,
             store_size: add.gauge("store_size_bytes", "Size of the store's files.")?,
             ledger_entries: add.counter("ledger_entries_total", "Entries of the ledger.")?,
-            ledger_verified: add
-                .int_gauge("ledger_verified", "1 when the ledger's chain verified at start, else 0.")?,
+            ledger_verified: IntGauge::with_opts(options(
+                "ledger_verified",
+                "1 when the ledger's chain verified after the start, else 0; absent until it was followed.",
+            ))?,
+            backup_last_success: Gauge::with_opts(options(
+                "store_backup_last_success_timestamp_seconds",
+                "When the newest scheduled backup was made; absent until there is one.",
+            ))?,
             registry,
             targets,
         };
@@ -138,6 +148,20 @@ impl Metrics {
             self.outbox_pending.with_label_values(&[receiver.as_str()]).set(0.0);
             self.outbox_oldest.with_label_values(&[receiver.as_str()]).set(0.0);
         }
+    }
+
+    /// Says whether the ledger's chain verified.
+    pub fn tell_ledger(&self, is_whole: bool) {
+        self.ledger_verified.set(i64::from(is_whole));
+        // It is refused when it is there already.
+        let _ = self.registry.register(Box::new(self.ledger_verified.clone()));
+    }
+
+    /// Says when the newest scheduled backup was made.
+    pub fn tell_backup(&self, at: Timestamp) {
+        self.backup_last_success.set(at.as_duration().as_secs_f64());
+        // It is refused when it is there already.
+        let _ = self.registry.register(Box::new(self.backup_last_success.clone()));
     }
 
     /// Counts a confirmed drift's end.
@@ -165,6 +189,8 @@ pub fn markdown() -> Result<String, prometheus::Error> {
     metrics.count_closed("tool.removed", EndReason::Accepted);
     metrics.notifications_failed.with_label_values(&["ops-mail", "timeout"]);
     metrics.scan_duration.with_label_values(&["mcp"]);
+    metrics.tell_ledger(true);
+    metrics.tell_backup(Timestamp::UNIX_EPOCH);
     metrics.targets.show(targets::sample());
     let mut page = String::from(
         "# Metrics\n\nGenerated from the program (`cargo test` writes it anew with `DRIFTD_UPDATE=1`). A metric's series \

@@ -71,6 +71,8 @@ pub enum Request {
         /// One, or all.
         id: Option<String>,
     },
+    /// Whether the store is whole.
+    StoreCheck {},
     /// What happened, newest first.
     History {
         /// Of one target.
@@ -91,6 +93,7 @@ impl Request {
             | Self::Baseline { .. }
             | Self::Alerts {}
             | Self::Alert { .. }
+            | Self::StoreCheck {}
             | Self::History { .. } => false,
             Self::ScanNow { .. }
             | Self::Accept(_)
@@ -143,6 +146,8 @@ pub enum Answer {
     Alert(Box<document::MessageInFull>),
     /// To `retry`: messages that will be sent again.
     Retried(u64),
+    /// To `store_check`.
+    StoreChecked(document::StoreCheck),
     /// To `history`.
     History(Vec<document::HistoryLine>),
 }

@@ -12,7 +12,7 @@ use crate::config::Config;
 use crate::model::confirm::Confirm;
 use crate::model::inventory::Target;
 use crate::model::notice::Route;
-use crate::model::settings::{Retention, SelfCheck};
+use crate::model::settings::{Backups, Retention, SelfCheck};
 use crate::model::target::TargetId;
 
 /// Targets of one host that may share an incident: what one step reads of its neighbours is bounded.
@@ -33,6 +33,8 @@ pub struct Plan {
     pub limits: Limits,
     /// How long things are kept.
     pub retention: Retention,
+    /// Copies of the store that are made by themselves.
+    pub backups: Option<Backups>,
     /// How driftd tells that it is offline itself.
     pub self_check: SelfCheck,
     /// The targets of each host; made when it is first asked for.
@@ -64,6 +66,7 @@ impl Plan {
             receivers: config.receivers.iter().map(|receiver| receiver.name.clone()).collect(),
             limits: Limits { concurrency: config.scan.concurrency, per_host: config.scan.per_host },
             retention: config.retention,
+            backups: config.backups.clone(),
             self_check: config.self_check.clone(),
             hosts: OnceLock::new(),
         }

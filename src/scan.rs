@@ -12,14 +12,14 @@ use crate::judge;
 use crate::judge::settle::{Arrival, Parts, Scene};
 use crate::metrics::Metrics;
 use crate::model::digest::Digest;
-use crate::model::facet::FacetName;
+use crate::model::facet::{FacetName, UnseenKind};
 use crate::model::inventory::Target;
 use crate::model::memory::{Memory, Past};
-use crate::model::observation::{Echo, Observation, Outcome};
+use crate::model::observation::{Echo, Observation, Outcome, RawFacet};
 use crate::model::settlement::Settlement;
 use crate::model::snapshot::Snapshot;
 use crate::model::target::{TargetId, TargetSummary};
-use crate::net::Door;
+use crate::net::{self, Door};
 use crate::plan::InForce;
 use crate::secret::Environment;
 use crate::store::{Store, StoreError, Unchanged};
@@ -92,6 +92,12 @@ pub enum ScanFault {
     /// What it saw could not be kept; the next scan sees it again.
     #[error("the store failed: {0}")]
     Store(String),
+    /// No descriptors, or no memory for a socket: nothing was learned of the target.
+    #[error(
+        "driftd had no descriptors left to scan with; raise its limit (LimitNOFILE= of the unit, or ulimit -n), or lower \
+         scan.concurrency"
+    )]
+    Exhausted,
     /// A fault of ours.
     #[error("the scan broke: a fault of driftd, see its log")]
     Broke,
@@ -169,7 +175,13 @@ impl Scanner {
             probe_only: before.blocked,
             known: before.quiet.as_ref().and_then(|quiet| quiet.echo.as_ref()),
         };
+        if !net::descriptors_left() {
+            return Err(self.exhausted(target));
+        }
         let observation = ask::observe(&self.door, target, &self.environment, &manner, self.clock.now()).await;
+        if is_our_fault(&observation) {
+            return Err(self.exhausted(target));
+        }
         let settled = self.settle(target, &before, &observation).await;
         self.count(target, &observation);
         let report = settled.inspect_err(|error| {
@@ -183,6 +195,13 @@ impl Scanner {
             "scanned"
         );
         Ok(report)
+    }
+
+    /// Counts a scan that told nothing of its target. It is not settled: it is no sighting, and no failure of the target.
+    fn exhausted(&self, target: &Target) -> ScanFault {
+        self.metrics.scans.with_label_values(&[Outcome::Error.as_str()]).inc();
+        tracing::error!(target_id = %target.id, error = %ScanFault::Exhausted, "not scanned");
+        ScanFault::Exhausted
     }
 
     async fn settle(
@@ -309,4 +328,14 @@ impl Scanner {
     fn cache(&self) -> std::sync::MutexGuard<'_, HashMap<TargetId, Remembered>> {
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether a limit of ours kept us from seeing: told by what went wrong, or still so while something did. A secret's
+/// file that could not be opened, or a name that could not be looked up, says no more than that it failed.
+fn is_our_fault(observation: &Observation) -> bool {
+    let told = observation.facets.values().any(|facet| match facet {
+        RawFacet::Unseen(reason) => reason.kind == UnseenKind::OurFault,
+        RawFacet::Seen(_) | RawFacet::Absent { .. } => false,
+    });
+    told || (observation.outcome != Outcome::Ok && !net::descriptors_left())
 }

@@ -4,21 +4,29 @@
 //! writes, behind a lock that is also what makes *load memory, settle, commit* safe; a few read beside it and never
 //! wait for it. What a method returns is a consistent view, with what is still buffered laid over.
 
+mod backup;
 mod baselines;
+mod check;
 mod columns;
 mod commit;
 mod drifts;
 mod error;
 mod gauges;
+mod health;
 mod history;
 mod incidents;
 mod kin;
 mod ledger;
 mod lock;
+pub mod marks;
 mod memory;
 mod open;
 mod outbox;
+mod overview;
 mod prefix;
+mod prune;
+mod references;
+mod restore;
 mod resume;
 mod runs;
 mod schema;
@@ -44,8 +52,14 @@ use crate::model::memory::{LedgerHead, Memory};
 use crate::model::notice::{Body, Message, Notice, Told};
 use crate::model::target::TargetId;
 
+pub use backup::{CopyError, Replace};
+pub use check::Checked;
 pub use error::StoreError;
+pub use health::Health;
 pub use lock::StoreLock;
+pub use overview::Overview;
+pub use prune::{Horizon, Step, Sweep};
+pub use restore::{RestoreError, Restored};
 pub use views::{
     BaselineGauge, DriftFilter, Found, Gauges, HistoryRow, IncidentCount, IncidentState, LastScan, LedgerCheck,
     LedgerFault, LedgerRow, MessageFilter, Pending, Resumed, Retry, Run, Standing, StoredSnapshot, Synced, TargetDrift,
@@ -63,6 +77,8 @@ pub struct Store {
 
 struct Inner {
     path: PathBuf,
+    place: health::Place,
+    health: tokio::sync::watch::Sender<Health>,
     readers: SqlitePool,
     writer: tokio::sync::Mutex<WriteSide>,
     buffer: runs::Buffer,
@@ -109,12 +125,22 @@ impl Store {
         let ids = incidents::ids(&mut conn).await?;
         let inner = Inner {
             path: path.to_owned(),
+            place: health::Place::of(path)?,
+            health: tokio::sync::watch::Sender::new(Health::Fine),
             readers: open::readers(path),
             writer: tokio::sync::Mutex::new(WriteSide { conn }),
             buffer: runs::Buffer::default(),
             incident_ids: Mutex::new(Arc::new(ids)),
         };
         Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Brings the database at `path` up to this program's schema; the versions before and after. None is made.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub async fn migrate(path: &Path) -> Result<(i64, i64)> {
+        open::migrate(path).await
     }
 
     /// Takes the right to write the store at `path`; it is given back when the guard is dropped.

@@ -35,6 +35,7 @@ pub(super) fn human(answer: &Answer) -> String {
         Answer::Alerts(messages) => alerts(messages),
         Answer::Alert(message) => alert(message),
         Answer::Retried(count) => format!("{count} to be sent again\n"),
+        Answer::StoreChecked(checked) => format!("{} problems\n", checked.problems.len()),
         Answer::History(lines) => history(lines),
     }
 }

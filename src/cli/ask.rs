@@ -46,6 +46,7 @@ fn exit(answer: &Answer) -> Exit {
         | Answer::Alerts(_)
         | Answer::Alert(_)
         | Answer::Retried(_)
+        | Answer::StoreChecked(_)
         | Answer::History(_) => Exit::Fine,
     }
 }

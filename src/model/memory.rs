@@ -87,8 +87,8 @@ impl Default for LedgerHead {
 /// What is remembered of one facet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FacetMemory {
-    /// The value's digest at the last sight; `None` in it means absent.
-    pub last: Option<Option<Digest>>,
+    /// What the last sight showed.
+    pub last: LastSight,
     /// Last time it was seen or absent.
     pub last_seen: Option<Timestamp>,
     /// Since when it has been unseen.
@@ -103,6 +103,26 @@ pub struct FacetMemory {
     pub awaiting_approval: bool,
     /// Since when variants have taken turns.
     pub mixed_since: Option<Timestamp>,
+}
+
+/// What the last sight of a facet showed. Three words, since two options in each other are one null in JSON.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LastSight {
+    /// There was none.
+    #[default]
+    Unknown,
+    /// The peer said that it has none.
+    Absent,
+    /// A value with this digest.
+    Value(Digest),
+}
+
+impl From<Option<Digest>> for LastSight {
+    /// Of what a facet showed; `None` means absent.
+    fn from(shown: Option<Digest>) -> Self {
+        shown.map_or(Self::Absent, Self::Value)
+    }
 }
 
 /// A stretch of scans with one value.

@@ -9,6 +9,7 @@ use crate::model::alert::Alert;
 use crate::model::digest::Digest;
 use crate::model::rule::Severity;
 use crate::model::snapshot::Coverage;
+use crate::store::Checked;
 
 /// A target in a list.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -269,4 +270,28 @@ pub struct HistoryLine {
     pub incident: Option<String>,
     /// One sentence.
     pub text: String,
+}
+
+/// Whether the store is whole.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StoreCheck {
+    /// Version of its schema.
+    pub schema: i64,
+    /// Targets.
+    pub targets: u64,
+    /// Values of peers.
+    pub values: u64,
+    /// Entries of the ledger.
+    pub ledger: u64,
+    /// What is wrong.
+    pub problems: Vec<String>,
+    /// Further ones.
+    pub more: u64,
+}
+
+impl From<Checked> for StoreCheck {
+    fn from(checked: Checked) -> Self {
+        let Checked { schema, targets, values, ledger, problems, more } = checked;
+        Self { schema, targets, values, ledger, problems, more }
+    }
 }

@@ -59,6 +59,7 @@ impl Office {
             Request::Alerts {} => self.alerts().await,
             Request::Alert { id } => self.alert(&id).await,
             Request::Retry { id } => self.retry(id).await,
+            Request::StoreCheck {} => Ok(Answer::StoreChecked(self.store.check().await?.into())),
             Request::History { target, limit } => self.history(target.as_deref(), limit).await,
         }
     }

@@ -18,17 +18,18 @@ use crate::model::notice;
 use crate::model::rule::Severity;
 use crate::model::snapshot::Coverage;
 use crate::model::target::TargetId;
-use crate::store::{DriftFilter, Found, MessageFilter, StoredSnapshot, TargetRow, TargetState};
+use crate::store::{DriftFilter, Found, MessageFilter, Overview, StoredSnapshot, TargetRow, TargetState};
 
 impl Office {
     pub(super) async fn targets(&self) -> Result<Answer, Refused> {
         let incidents = self.store.incidents(true).await?;
-        let mut all = Vec::new();
-        for row in self.store.targets().await? {
-            let memory = self.store.memory(&row.summary.id).await?;
-            all.push(self.target_document(&row, &memory, &incidents));
-        }
-        Ok(Answer::Targets(all))
+        let overviews = self.store.overviews().await?;
+        let rows = self.store.targets().await?;
+        let all = rows.iter().map(|row| {
+            let overview = overviews.get(&row.summary.id).copied().unwrap_or_default();
+            self.target_document(row, overview, &incidents)
+        });
+        Ok(Answer::Targets(all.collect()))
     }
 
     pub(super) async fn target(&self, id: &str) -> Result<Answer, Refused> {
@@ -38,7 +39,9 @@ impl Office {
         let incidents = self.store.incidents(true).await?;
         let snapshot = self.store.latest_snapshot(&id).await?;
         let facets = snapshot.as_ref().map(|snapshot| facets(snapshot, &memory)).unwrap_or_default();
-        let target = self.target_document(&row, &memory, &incidents);
+        let overview =
+            Overview { held: count(memory.baseline.len()), awaiting: Overview::awaiting(&memory.facets) };
+        let target = self.target_document(&row, overview, &incidents);
         Ok(Answer::Target(Box::new(TargetInFull {
             target,
             digest: snapshot.as_ref().map(|snapshot| snapshot.digest),
@@ -47,7 +50,7 @@ impl Office {
         })))
     }
 
-    fn target_document(&self, row: &TargetRow, memory: &Memory, incidents: &[Row]) -> Target {
+    fn target_document(&self, row: &TargetRow, overview: Overview, incidents: &[Row]) -> Target {
         let id = &row.summary.id;
         let mine: Vec<&Row> = incidents.iter().filter(|incident| incident.is_about(id)).collect();
         let state = match row.state {
@@ -65,8 +68,8 @@ impl Office {
             last_scan: row.last_scan,
             last_ok: row.last_ok,
             next_scan: self.next_scan(id),
-            baseline_facets: count(memory.baseline.len()),
-            awaiting_approval: count(memory.facets.values().filter(|facet| facet.awaiting_approval).count()),
+            baseline_facets: overview.held,
+            awaiting_approval: overview.awaiting,
             incidents: mine.iter().map(|incident| format!("{}.{}", incident.id, incident.revision)).collect(),
             severity: mine.iter().filter_map(|incident| standing_severity(incident)).max(),
         }

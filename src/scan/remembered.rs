@@ -269,7 +269,8 @@ impl Sight {
             | UnseenKind::CursorLoop
             | UnseenKind::TooLarge
             | UnseenKind::Refused
-            | UnseenKind::NotReached => false,
+            | UnseenKind::NotReached
+            | UnseenKind::OurFault => false,
         };
         if unseen.into_iter().any(|(name, reason)| name.face == Face::Auth && refused(reason.kind)) {
             self.credential_ok = Some(false);

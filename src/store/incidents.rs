@@ -60,7 +60,7 @@ pub(super) async fn one(conn: &mut SqliteConnection, id: IncidentId) -> Result<O
 
 /// Ids of all incidents there ever were.
 pub(super) async fn ids(conn: &mut SqliteConnection) -> Result<BTreeSet<IncidentId>, StoreError> {
-    let rows = sqlx::query("SELECT id FROM incident").fetch_all(conn).await?;
+    let rows = sqlx::query("SELECT id FROM incident UNION ALL SELECT id FROM spent_incident").fetch_all(conn).await?;
     rows.iter().map(|row| row.parsed("id")).collect()
 }
 

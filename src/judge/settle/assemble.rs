@@ -21,23 +21,8 @@ use crate::model::target::TargetSummary;
 
 /// A settlement that changes nothing.
 pub(super) fn blank(scene: &Scene<'_>) -> Settlement {
-    Settlement {
-        target: scene.target.id.clone(),
-        drifts: Vec::new(),
-        incidents: Vec::new(),
-        revisions: Vec::new(),
-        baseline: Vec::new(),
-        approvals: Vec::new(),
-        ended_approvals: Vec::new(),
-        ledger: Vec::new(),
-        notices: Vec::new(),
-        facets: scene.memory.facets.clone(),
-        scans: scene.memory.scans.clone(),
-        history: Vec::new(),
-        recheck: None,
-        detected: Vec::new(),
-        closed: Vec::new(),
-    }
+    let memory = scene.memory;
+    Settlement::unchanged(scene.target.id.clone(), memory.facets.clone(), memory.scans.clone())
 }
 
 /// Completes a settlement with what follows from the drifts after a step.

@@ -62,7 +62,7 @@ pub(super) fn facets(
             continue;
         };
         life::remember_run(facet, digest, now);
-        facet.last = Some(digest);
+        facet.last = digest.into();
         facet.last_seen = Some(now);
         facet.unseen_since = None;
         facet.order_differed.retain(|then| *then + ORDER_SCANS > seq);

@@ -15,7 +15,7 @@ use crate::model::facet::{Facet, FacetName, FacetState, SeenFacet, Stability, Un
 use crate::model::incident::{Incident, IncidentId, IncidentKind, Member, Unit, UnitMark};
 use crate::model::json::Json;
 use crate::model::ledger::{Action, LedgerEntry};
-use crate::model::memory::{FacetMemory, LedgerHead, Memory, ScanMemory, ValueRun};
+use crate::model::memory::{FacetMemory, LastSight, LedgerHead, Memory, ScanMemory, ValueRun};
 use crate::model::notice::{Body, Message, MessageState, Notice};
 use crate::model::observation::{AddressClass, Asked, Detection, DetectionState, Era, Outcome, Transport};
 use crate::model::pointer::Pointer;
@@ -145,7 +145,7 @@ pub(super) fn scan(tools: &Json, seconds: i64) -> Snapshot {
 /// A settlement of `a` that only counts its `seq`th scan.
 pub(super) fn quiet(seq: u64, seconds: i64) -> Settlement {
     let memory = FacetMemory {
-        last: Some(Some(Digest::of(&value("one")))),
+        last: LastSight::Value(Digest::of(&value("one"))),
         last_seen: Some(at(seconds)),
         runs: vec![ValueRun { digest: None, from: at(0), to: at(seconds), scans: 2 }],
         ..FacetMemory::default()
