@@ -11,6 +11,7 @@ pub mod document;
 pub mod effective;
 pub mod fold;
 mod hidden;
+pub mod host;
 pub mod incident;
 pub mod join;
 pub mod life;

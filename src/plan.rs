@@ -3,8 +3,8 @@
 //! Whoever holds an [`InForce`] takes the [`Plan`] once for one piece of work, so that no scan and no decision sees half
 //! of an old plan and half of a new one.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use tokio::sync::watch;
 
@@ -14,6 +14,9 @@ use crate::model::inventory::Target;
 use crate::model::notice::Route;
 use crate::model::settings::{Backups, Person, Retention, SelfCheck};
 use crate::model::target::TargetId;
+
+/// Targets of one host that may share an incident: what one step reads of its neighbours is bounded.
+const SIBLINGS: usize = 200;
 
 /// The parts of a configuration that a reload can change.
 #[derive(Debug, Default)]
@@ -36,6 +39,8 @@ pub struct Plan {
     pub self_check: SelfCheck,
     /// Who may act over TCP.
     pub people: Vec<Person>,
+    /// The targets of each host; made when it is first asked for.
+    hosts: OnceLock<HashMap<String, Vec<TargetId>>>,
 }
 
 /// How much at once.
@@ -75,13 +80,36 @@ impl Plan {
             backups: config.backups.clone(),
             self_check: config.self_check.clone(),
             people: config.people.clone(),
+            hosts: OnceLock::new(),
         }
+    }
+
+    /// Other targets of `target`'s host: those that may share an incident with it. Of a host with very many, a part
+    /// that is the same for each of its members.
+    pub fn siblings(&self, target: &TargetId) -> Vec<TargetId> {
+        let Some(configured) = self.targets.get(target) else { return Vec::new() };
+        let hosts = self.hosts.get_or_init(|| {
+            let mut hosts = HashMap::<String, Vec<TargetId>>::new();
+            for target in self.targets.values() {
+                hosts.entry(host(target)).or_default().push(target.id.clone());
+            }
+            hosts
+        });
+        let all = hosts.get(&host(configured)).map(Vec::as_slice).unwrap_or_default();
+        // In the order of their names, as targets are.
+        let own = all.binary_search(target).unwrap_or_default();
+        let part = all.chunks(SIBLINGS).nth(own / SIBLINGS).unwrap_or_default();
+        part.iter().filter(|id| *id != target).cloned().collect()
     }
 
     /// What `target` asks for its changes to be confirmed.
     pub fn confirm_of(&self, target: &TargetId) -> &Confirm {
         self.targets.get(target).and_then(|target| target.confirm.as_ref()).unwrap_or(&self.confirm)
     }
+}
+
+fn host(target: &Target) -> String {
+    target.url.host_str().unwrap_or_default().to_owned()
 }
 
 /// Gives the plan of the moment.

@@ -26,6 +26,7 @@ use crate::secret::Environment;
 use crate::store::{Store, StoreError, Unchanged, Writer};
 
 mod ask;
+mod neighbours;
 mod remembered;
 
 pub use ask::look;
@@ -81,6 +82,8 @@ pub struct Report {
     pub open: u32,
     /// What was not seen, and why.
     pub unseen: Vec<String>,
+    /// Other targets that are worth a look at once: of the host that was lost, or is back.
+    pub hasten: Vec<TargetId>,
 }
 
 /// Why a scan came to nothing.
@@ -302,7 +305,8 @@ impl Scanner {
         let (now, plan) = (self.clock.now(), self.plan.plan());
         let target = current(&plan, target).ok_or(ScanFault::Outdated)?;
         let summary = target.summary();
-        let memory = judge::recompute(writer.memory(&target.id).await?);
+        let siblings = if observation.outcome == Outcome::Ok { Vec::new() } else { plan.siblings(&target.id) };
+        let memory = judge::recompute(writer.memory_beside(&target.id, &siblings).await?);
         let memory = judge::afresh(memory, &observation.asked);
         let snapshot = judge::snapshot::snapshot(observation, &summary, &memory);
         let effective = memory
@@ -332,7 +336,7 @@ impl Scanner {
         let report = self.keep(target, &memory, &settlement, &snapshot, quiet.then(|| observation.echo.clone()));
         drop(writer);
         self.tell(&settlement);
-        Ok(report)
+        Ok(Report { hasten: neighbours::to_hasten(&memory, &settlement, &siblings), ..report })
     }
 
     /// Counts what a settlement did, and wakes who sends what it owes.

@@ -17,6 +17,7 @@ mod health;
 mod history;
 mod incidents;
 mod inventory;
+mod kin;
 mod ledger;
 mod lock;
 pub mod marks;
@@ -218,7 +219,7 @@ impl Store {
     /// As SQLite says.
     pub async fn memory(&self, target: &TargetId) -> Result<Memory> {
         let ahead = self.inner.buffer.get(target);
-        memory::load(&mut *self.read().await?, target, ahead, self.incident_ids()).await
+        memory::load(&mut *self.read().await?, target, &[], ahead, self.incident_ids()).await
     }
 
     /// What the scanning of `targets` goes on from: three queries for all of them, and no values. One that was never

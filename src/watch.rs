@@ -359,10 +359,22 @@ impl Watch {
             let past =
                 report.as_ref().map_or_else(|_| Past { last: Some(now), ..Past::default() }, |report| report.past);
             self.plan(&id, &past, now);
+            for neighbour in report.iter().flat_map(|report| &report.hasten) {
+                self.hasten(neighbour, now);
+            }
             for asker in askers {
                 // Who asked may have gone.
                 let _ = asker.send(report.clone());
             }
+        }
+    }
+
+    /// Has a target looked at now that would be due later, unless it asked us to wait, or refuses us.
+    fn hasten(&mut self, id: &TargetId, now: Timestamp) {
+        let past = self.scanner.past(id);
+        let may_ask = !past.blocked && past.hold.is_none_or(|hold| hold <= now);
+        if may_ask && self.queue.due(id).is_some_and(|due| due > now) {
+            self.put(id, Due { at: now, why: Why::Recheck });
         }
     }
 

@@ -23,18 +23,24 @@ mod evidence;
 mod excerpt;
 mod full;
 mod headline;
+mod meanwhile;
 mod summary;
 mod tally;
 mod units;
 mod words;
 
+pub use meanwhile::{Meanwhile, MeanwhileChange};
 use units::UnitStory;
 
 /// Everything that a message is composed from.
 #[derive(Debug)]
 pub struct Story<'a> {
-    /// Whose.
+    /// Whose scan, decision or tick it is.
     pub target: &'a TargetSummary,
+    /// Whom the incident is about, the owner first.
+    pub targets: &'a [&'a TargetSummary],
+    /// For sight that is back: what differs from before.
+    pub meanwhile: Option<&'a Meanwhile>,
     /// The incident, after the change, with its units numbered.
     pub incident: &'a Incident,
     /// What happened.
@@ -86,7 +92,7 @@ pub fn compose(story: &Story<'_>) -> Body {
         headline: headline::headline(story, &told),
         summary: summary::summary(story, &told),
         passages: Vec::new(),
-        targets: vec![story.target.clone()],
+        targets: story.targets.iter().map(|target| (*target).clone()).collect(),
         consumers: consumers::hit(story.policy, &standing(&told)),
         units,
         more,

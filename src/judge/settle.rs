@@ -8,6 +8,7 @@ mod assemble;
 mod chain;
 mod auto;
 mod decisions;
+mod meanwhile;
 mod own;
 mod quiet;
 mod record;

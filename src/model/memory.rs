@@ -13,8 +13,9 @@ use super::facet::FacetName;
 use super::incident::{Incident, IncidentId};
 use super::notice::Told;
 use super::observation::{AddressClass, Outcome};
+use super::rule::Severity;
 use super::settlement::Recomputed;
-use super::target::Kind;
+use super::target::{Kind, TargetSummary};
 
 /// A target's past.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -27,7 +28,7 @@ pub struct Memory {
     pub approvals: Vec<Approval>,
     /// Drifts that have not ended.
     pub drifts: Vec<DriftRow>,
-    /// Incidents that have not ended: at most one of drift and one of sight.
+    /// Incidents that have not ended: at most one of drift and one of sight, and those of its host that it is part of.
     pub incidents: Vec<Incident>,
     /// What is remembered of each facet.
     pub facets: BTreeMap<FacetName, FacetMemory>,
@@ -43,6 +44,32 @@ pub struct Memory {
     pub left: BTreeSet<FacetName>,
     /// What of it is of an older model and was recomputed on reading. Never stored.
     pub recomputed: Recomputed,
+    /// Other targets of the same host, as far as they matter to this one's sight.
+    pub kin: Vec<Kin>,
+}
+
+/// Another target of the same host, as far as it matters to what keeps us from seeing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kin {
+    /// Who.
+    pub target: TargetSummary,
+    /// What keeps us from seeing its endpoint, when something does.
+    pub lost: Option<DriftRow>,
+    /// The incident that this belongs to.
+    pub incident: Option<Incident>,
+    /// What else stands of it, confirmed or not, in short.
+    pub drifts: Vec<KinDrift>,
+}
+
+/// What stands of another target besides sight, in short.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KinDrift {
+    /// Its sentence.
+    pub message: String,
+    /// How bad.
+    pub severity: Severity,
+    /// First sight of it.
+    pub first_at: Timestamp,
 }
 
 /// The newest entry of the ledger; number 0 and 64 zeros while there is none.

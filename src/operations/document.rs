@@ -138,8 +138,11 @@ pub struct Scanned {
 pub struct Incident {
     /// `4F7K2.1`; `pending` before there is an incident.
     pub reference: String,
-    /// The target.
+    /// The target; of several, the one whose loss opened it.
     pub target: String,
+    /// Further targets of the same host that it is about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub with: Vec<String>,
     /// `drift` or `sight`.
     pub kind: String,
     /// `pending`, `open`, `acked` or `rejected`.

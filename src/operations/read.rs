@@ -81,7 +81,7 @@ impl Office {
 
     fn target_document(&self, row: &TargetRow, known: Known<'_>, incidents: &[Row]) -> Target {
         let id = &row.summary.id;
-        let mine: Vec<&Row> = incidents.iter().filter(|incident| incident.owner == *id).collect();
+        let mine: Vec<&Row> = incidents.iter().filter(|incident| incident.is_about(id)).collect();
         let state = match row.state {
             TargetState::Retired => "retired",
             TargetState::Active if self.is_paused(id) => "paused",
@@ -348,6 +348,7 @@ fn incident_document(incident: &Row) -> Incident {
     Incident {
         reference: format!("{}.{}", incident.id, incident.revision),
         target: incident.owner.to_string(),
+        with: incident.with.iter().map(ToString::to_string).collect(),
         kind: kind(incident.kind).to_owned(),
         state: state(incident).to_owned(),
         severity: standing_severity(incident).unwrap_or(Severity::Info),
@@ -377,6 +378,7 @@ fn pending_document(target: &TargetId, sight: bool, rows: &[DriftRow]) -> Incide
     Incident {
         reference: DriftState::Pending.as_str().to_owned(),
         target: target.to_string(),
+        with: Vec::new(),
         kind: if sight { "sight" } else { "drift" }.to_owned(),
         state: DriftState::Pending.as_str().to_owned(),
         severity: rows.iter().map(|row| row.drift.severity).max().unwrap_or(Severity::Info),

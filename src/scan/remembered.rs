@@ -193,7 +193,8 @@ impl Remembered {
     /// What a scan came to that showed what the last one showed.
     pub(super) fn unchanged(&self, digest: Digest) -> Report {
         let (outcome, unseen) = (Outcome::Ok, Vec::new());
-        Report { outcome, digest, past: self.past(), pending: self.pending, open: self.open, unseen }
+        let hasten = Vec::new();
+        Report { outcome, digest, past: self.past(), pending: self.pending, open: self.open, unseen, hasten }
     }
 
     pub(super) fn report(&self, snapshot: &Snapshot) -> Report {
@@ -208,6 +209,7 @@ impl Remembered {
             pending: self.pending,
             open: self.open,
             unseen: snapshot.facets.iter().filter_map(unseen).collect(),
+            hasten: Vec::new(),
         }
     }
 

@@ -11,7 +11,6 @@ use super::views::{Found, MessageFilter, NoticeRow, Pending, Retry};
 use crate::model::bulletin::Bulletin;
 use crate::model::incident::IncidentId;
 use crate::model::notice::{Message, MessageState, Notice, Told};
-use crate::model::target::TargetId;
 
 /// Messages handed out at a time, so that what is held in memory does not grow with what is owed.
 const BATCH: u32 = 256;
@@ -35,8 +34,6 @@ pub(super) const NEXT_MESSAGE: &str = "SELECT next_at AS due FROM message AS min
      AND NOT EXISTS (SELECT 1 FROM message AS earlier WHERE earlier.state = 'pending' \
      AND earlier.receiver = mine.receiver AND earlier.incident IS mine.incident AND earlier.seq < mine.seq) \
      ORDER BY next_at LIMIT 1";
-pub(super) const TOLD_OF_OWNER: &str = "SELECT told.* FROM incident JOIN told ON told.incident = incident.id \
-     WHERE incident.owner = ? AND incident.ended_at IS NULL";
 pub(super) const TOLD: &str = "SELECT told.* FROM json_each(?) AS wanted \
      CROSS JOIN told ON told.incident = wanted.value";
 pub(super) const BY_ID: &str = "SELECT * FROM message WHERE id >= ? AND id < ? LIMIT 2";
@@ -193,12 +190,6 @@ pub(super) async fn post(
     }
     put(conn, &message).await?;
     Ok(true)
-}
-
-/// What receivers were told of the open incidents of `owner`.
-pub(super) async fn told_of_owner(conn: &mut SqliteConnection, owner: &TargetId) -> Result<Vec<Told>, StoreError> {
-    let rows = sqlx::query(TOLD_OF_OWNER).bind(owner.as_str()).fetch_all(conn).await?;
-    rows.iter().map(read_told).collect()
 }
 
 /// What receivers were told of `incidents`.

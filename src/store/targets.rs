@@ -58,14 +58,19 @@ pub(super) fn overlay(row: &mut TargetRow, buffered: &Buffered) {
     }
 }
 
+/// What people see of a target.
+pub(super) fn summary(row: &SqliteRow) -> Result<TargetSummary, StoreError> {
+    Ok(TargetSummary {
+        id: row.parsed("id")?,
+        kind: row.variant("kind")?,
+        url: row.text("url")?.to_owned(),
+        labels: row.json("labels")?,
+    })
+}
+
 fn read(row: &SqliteRow) -> Result<TargetRow, StoreError> {
     Ok(TargetRow {
-        summary: TargetSummary {
-            id: row.parsed("id")?,
-            kind: row.variant("kind")?,
-            url: row.text("url")?.to_owned(),
-            labels: row.json("labels")?,
-        },
+        summary: summary(row)?,
         state: match row.text("state")? {
             ACTIVE => TargetState::Active,
             RETIRED => TargetState::Retired,

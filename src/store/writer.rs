@@ -34,8 +34,17 @@ impl Writer<'_> {
     /// # Errors
     /// As SQLite says.
     pub async fn memory(&mut self, target: &TargetId) -> Result<Memory> {
+        self.memory_beside(target, &[]).await
+    }
+
+    /// The same, with what keeps us from seeing `siblings`: other targets of its host. Those that share an incident
+    /// with it are always there.
+    ///
+    /// # Errors
+    /// As SQLite says.
+    pub async fn memory_beside(&mut self, target: &TargetId, siblings: &[TargetId]) -> Result<Memory> {
         let ahead = self.store.inner.buffer.get(target);
-        memory::load(&mut self.side.conn, target, ahead, self.store.incident_ids()).await
+        memory::load(&mut self.side.conn, target, siblings, ahead, self.store.incident_ids()).await
     }
 
     /// Writes all of a settlement, with the scan that it came from (if it did), in one transaction; on an error

@@ -263,6 +263,7 @@ pub(super) fn incident() -> Incident {
     Incident {
         id: incident_id(),
         owner: id("a"),
+        with: Vec::new(),
         kind: IncidentKind::Drift,
         revision: 1,
         units: vec![unit(1, Severity::High, UnitMark::Open), unit(2, Severity::Low, UnitMark::Pending)],

@@ -60,6 +60,8 @@ impl World {
         compose(&Story {
             policy: &NO_POLICY,
             target: &self.target,
+            targets: &[&self.target],
+            meanwhile: None,
             incident: &self.incident,
             kind,
             drifts: &drifts,
@@ -183,6 +185,7 @@ pub(super) fn empty(kind: IncidentKind) -> World {
     let incident = Incident {
         id: "9XTB4".parse().unwrap(),
         owner: target.id.clone(),
+        with: Vec::new(),
         kind,
         revision: 1,
         units: Vec::new(),
