@@ -254,6 +254,7 @@ fn has_news(before: &[Unit], after: &[Unit]) -> bool {
 fn ended(before: &[Unit], reason: EndReason) -> Vec<Unit> {
     let mark = match reason {
         EndReason::Retired => UnitMark::Retired,
+        EndReason::Ignored => UnitMark::Ignored,
         EndReason::Reverted | EndReason::Rejected | EndReason::Accepted => UnitMark::Reverted,
     };
     let end = |unit: &Unit| if unit.mark.stands() { Unit { mark, ..unit.clone() } } else { unit.clone() };
