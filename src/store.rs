@@ -178,7 +178,9 @@ impl Store {
         open::size(&self.inner.path)
     }
 
+    /// A view for several queries: of the file that was opened, never of one that has come to its place.
     async fn read(&self) -> Result<Transaction<'static, Sqlite>> {
+        self.stands()?;
         open::read(&self.inner.readers).await
     }
 }

@@ -149,7 +149,10 @@ async fn migrate(config: &Config, output: Output) -> anyhow::Result<Exit> {
 /// The right to the store, which a running daemon holds.
 fn lock(store: &Path) -> anyhow::Result<StoreLock> {
     Store::lock(store).map_err(|error| match error {
-        StoreError::Locked { .. } => anyhow::anyhow!("{error}; stop driftd first"),
+        StoreError::Locked { pid } => {
+            let who = pid.map(|pid| format!(" by process {pid}")).unwrap_or_default();
+            anyhow::anyhow!("the store is in use{who}: stop driftd first")
+        }
         StoreError::Busy
         | StoreError::Full
         | StoreError::ReadOnly

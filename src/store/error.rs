@@ -40,7 +40,7 @@ pub enum StoreError {
     #[error("the file is a database of another program; give `store` a file of its own")]
     Foreign,
     /// Another process holds the store's lock.
-    #[error("the store is in use{}", .pid.map(|pid| format!(" by process {pid}")).unwrap_or_default())]
+    #[error("the store is in use{}; stop it first, or give this one a store of its own", .pid.map(|pid| format!(" by process {pid}")).unwrap_or_default())]
     Locked {
         /// The holder, as it wrote itself into the lock file.
         pid: Option<u32>,

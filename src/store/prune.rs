@@ -216,7 +216,9 @@ impl Store {
         sqlx::query(FORGET_TOUCHED).execute(&mut self.writer().await.side.conn).await?;
         let mut view = self.read().await?;
         let mut referred = BTreeSet::new();
-        references::each(&mut view, |_, digest| drop(referred.insert(Mark::of(digest)))).await?;
+        references::each(&mut view, |_, digest| {
+            referred.insert(Mark::of(digest));
+        }).await?;
         unreferenced(&mut view, &referred).await
     }
 
@@ -233,6 +235,21 @@ impl Store {
         let given = sqlx::query("PRAGMA incremental_vacuum(256)").fetch_all(conn).await;
         self.wrote(given.map_err(StoreError::from))?;
         Ok(true)
+    }
+}
+
+#[cfg(test)]
+impl Sweep {
+    /// Values that it has seen nobody refer to.
+    pub(super) fn values_left(&self) -> usize {
+        self.values.as_ref().map_or(0, VecDeque::len)
+    }
+
+    /// Looks which values nobody refers to, once its other steps are done, and removes none yet.
+    pub(super) async fn look(&mut self, store: &Store) {
+        if self.kind == KINDS.len() + 1 && self.values.is_none() {
+            self.values = Some(store.unreferenced().await.unwrap());
+        }
     }
 }
 

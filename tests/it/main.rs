@@ -22,6 +22,8 @@ mod faces;
 #[cfg(test)]
 mod facets;
 #[cfg(test)]
+mod faults;
+#[cfg(test)]
 mod layers;
 #[cfg(test)]
 mod logs;

@@ -104,8 +104,13 @@ impl Daemon {
 
     /// Starts it at `now`.
     pub(crate) async fn start_at(home: &Home, now: Timestamp) -> Self {
+        Self::start_with(home.config(), home, now).await
+    }
+
+    /// Starts it on this configuration, at `now`.
+    pub(crate) async fn start_with(config: config::Config, home: &Home, now: Timestamp) -> Self {
         let (clock, hand) = Clock::manual(now);
-        let daemon = Running::start(home.config(), home.environment(), clock).await.unwrap();
+        let daemon = Running::start(config, home.environment(), clock).await.unwrap();
         let (control, metrics) = (daemon.control().to_owned(), daemon.metrics_address());
         let (listen, inside) = (daemon.listen_address(), daemon.inside());
         let (mut asked, stop) = Stop::by_hand();
@@ -148,6 +153,15 @@ impl Daemon {
         match self.ask(Request::ScanNow { id: id.to_owned() }).await {
             Ok(Answer::Scanned(scanned)) => scanned,
             other => panic!("no scan of {id}: {other:?}"),
+        }
+    }
+
+    /// Has `id` scanned now, which may come to nothing.
+    pub(crate) async fn try_scan(&self, id: &str) -> Result<document::Scanned, Refused> {
+        match self.ask(Request::ScanNow { id: id.to_owned() }).await {
+            Ok(Answer::Scanned(scanned)) => Ok(scanned),
+            Ok(other) => panic!("no answer to a scan: {other:?}"),
+            Err(refused) => Err(refused),
         }
     }
 
