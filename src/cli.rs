@@ -242,12 +242,30 @@ pub struct HistoryArgs {
 /// What to do with the configuration.
 #[derive(Debug, Subcommand)]
 pub enum ConfigVerb {
-    /// Read both files and tell every mistake
+    /// Read all files and tell every mistake
     Check,
+    /// Write a file's JSON Schema, for editors
+    Schema {
+        /// Of which file
+        #[arg(value_enum, default_value_t = SchemaFile::Driftd)]
+        file: SchemaFile,
+    },
+}
+
+/// A file that has a schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SchemaFile {
+    /// `driftd.yaml`
+    Driftd,
+    /// An inventory file
+    Inventory,
+    /// An inventory file that another program writes
+    Listed,
 }
 
 mod answer;
 mod ask;
+mod config;
 mod diff;
 pub mod exit;
 mod page;
@@ -285,7 +303,8 @@ pub async fn run(cli: Cli) -> anyhow::Result<Exit> {
         Verb::Alerts(AlertsArgs { verb: Some(AlertsVerb::Show { id }) }) => ask(Request::Alert { id }).await,
         Verb::Alerts(AlertsArgs { verb: Some(AlertsVerb::Retry { id }) }) => ask(Request::Retry { id }).await,
         Verb::History(HistoryArgs { target, limit }) => ask(Request::History { target, limit }).await,
-        Verb::Config(ConfigVerb::Check) => rules::config_check(config, cli.output),
+        Verb::Config(ConfigVerb::Check) => self::config::check(config, cli.output),
+        Verb::Config(ConfigVerb::Schema { file }) => self::config::schema(file),
         Verb::Rules => rules::all(cli.output),
         Verb::Explain { rule } => rules::explain(cli.output, &rule),
     }
