@@ -139,6 +139,7 @@ pub fn settle_scan(scene: &Scene<'_>, snapshot: &Snapshot, judgment: &Judgment, 
     let mut step = life::life_step(&gone.rows, judgment, &settlement.facets, &moment);
     step.after(gone);
     let decision = auto::accept(&mut settlement, scene, snapshot, &judgment.seen, &mut step);
+    suppress::mark(&mut settlement, scene, &mut step);
     unused::remember(&mut settlement, scene, &step.rows);
     join_baseline(&mut settlement, scene, snapshot, &step);
     let mut settlement = conclude(scene, settlement, step, Some(snapshot), decision.as_ref());
@@ -215,6 +216,7 @@ pub fn settle_tick(scene: &Scene<'_>) -> Option<Settlement> {
     if step.changed.is_empty() && !looks_again && scene.incidents() == scene.memory.incidents && suppress::is_quiet(scene) {
         return None;
     }
+    suppress::mark(&mut settlement, scene, &mut step);
     let mut settlement = conclude(scene, settlement, step, None, None);
     if looks_again {
         settlement.recheck = Some(scene.now);

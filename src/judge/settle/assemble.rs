@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Parts, Scene, meanwhile, own, recheck, said, suppress};
+use super::{Parts, Scene, meanwhile, own, recheck, said};
 use crate::judge::alert::{DecisionWords, Meanwhile, Story};
 use crate::judge::host::{self, Host};
 use crate::judge::incident::{self, IncidentStep, Owner};
@@ -31,11 +31,10 @@ pub(super) fn blank(scene: &Scene<'_>) -> Settlement {
 pub(super) fn conclude(
     scene: &Scene<'_>,
     mut settlement: Settlement,
-    mut step: LifeStep,
+    step: LifeStep,
     snapshot: Option<&Snapshot>,
     decision: Option<&DecisionWords>,
 ) -> Settlement {
-    suppress::mark(&mut settlement, scene, &mut step);
     remember_fleets(&mut settlement, &step);
     settlement.recheck = recheck(scene, &step.rows, &settlement);
     let mut rows: BTreeMap<Digest, DriftRow> = step.rows.into_iter().map(|row| (row.id, row)).collect();

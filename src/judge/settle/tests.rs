@@ -1,5 +1,7 @@
 //! Whole stories: scans, ticks and decisions on one target, with every settlement applied and checked.
 
+mod policy;
+
 use super::*;
 use crate::judge::decide::{About, Decision, NewsKind, Refusal};
 use crate::judge::sample::{PROMPTS, Show, TOOLS, World, at, author, decision, items, summary};
