@@ -6,6 +6,7 @@
 
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -36,13 +37,23 @@ pub(super) struct Vitals {
 
 /// The thread; it ends when this is dropped.
 #[derive(Debug)]
-pub(super) struct Watching(Sender<String>);
+pub(super) struct Watching {
+    orders: Sender<String>,
+    thread: JoinHandle<()>,
+}
 
 impl Watching {
     /// From here on the daemon is not ready, since it stops for the reason in `line`.
     pub(super) fn stopping(&self, line: &str) {
         // A thread that is gone says nothing more.
-        let _ = self.0.send(line.to_owned());
+        let _ = self.orders.send(line.to_owned());
+    }
+
+    /// Waits until the thread has ended, so that what is said next is the last word.
+    pub(super) fn end(self) {
+        drop(self.orders);
+        // One that panicked has told so.
+        let _ = self.thread.join();
     }
 }
 
@@ -53,8 +64,8 @@ impl Vitals {
     /// When the system has no thread left.
     pub(super) fn watch(self) -> io::Result<Watching> {
         let (sender, orders) = channel();
-        std::thread::Builder::new().name("watchdog".to_owned()).spawn(move || self.run(&orders))?;
-        Ok(Watching(sender))
+        let thread = std::thread::Builder::new().name("watchdog".to_owned()).spawn(move || self.run(&orders))?;
+        Ok(Watching { orders: sender, thread })
     }
 
     fn run(self, orders: &Receiver<String>) {
@@ -74,7 +85,8 @@ impl Vitals {
                     true
                 }
             });
-            if line != told {
+            // A stop is told by who stops.
+            if line != told && stopping.is_none() {
                 service_manager::status(&line);
                 told = line;
             }

@@ -129,6 +129,7 @@ async fn a_task_that_panics_takes_the_daemon_down_and_is_named() {
         let reason = format!("task {task} panicked: asked to by a test");
         assert!(real.said().contains(&format!("STATUS=stopping: {reason}")), "{:?}", real.said());
         assert_eq!(real.said().last().unwrap(), &format!("STATUS=failed: {reason}"));
+        assert_eq!(real.log().matches(&reason).count(), 1, "told once: {}", real.log());
         assert!(real.log().contains(&reason) && real.log().contains("panic: a fault of ours"), "{}", real.log());
     }
 }
