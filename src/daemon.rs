@@ -298,35 +298,41 @@ impl Daemon {
         };
         let report = supervisor.run(stop, GRACE, stopping, async { store.close().await }).await;
         drop(control);
+        watching.end();
         let ended = ended(report);
         match &ended {
             Ok(Stopped::InOrder) => tracing::info!("stopped"),
             Ok(Stopped::AtOnce(by)) => tracing::warn!(by, "stopped at once; buffered scans are not written"),
             Err(error) => {
                 service_manager::status(&format!("failed: {error:#}"));
-                tracing::error!(error = format!("{error:#}"), "stopped");
+                tracing::info!("stopped, and not as it should");
             }
         }
         ended
     }
 }
 
-/// What a report comes to; the first cause is told, and a failing store before tasks that were late.
+/// What a report comes to: the first cause. Each is told here, but for the one that was told when stopping began.
 fn ended(report: Report<Result<(), StoreError>>) -> anyhow::Result<Stopped> {
     let Report { reason, cut_off, cut_by, last } = report;
-    match reason {
-        Reason::Asked(_) => {}
-        failed @ (Reason::Ended(_) | Reason::Failed(..) | Reason::Panicked(..)) => anyhow::bail!("{failed}"),
+    let grace = GRACE.as_secs();
+    let failed = match (&reason, cut_by, last) {
+        (Reason::Asked(_), Some(by), _) => return Ok(Stopped::AtOnce(by)),
+        (_, Some(_), _) | (_, None, Some(Ok(()))) if cut_off.is_empty() => None,
+        (_, Some(_), _) | (_, None, Some(Ok(()))) => {
+            Some(format!("did not stop within {grace} s: {}", cut_off.join(", ")))
+        }
+        (_, None, Some(Err(error))) => Some(format!("failed to close the store: {error}")),
+        (_, None, None) => Some(format!("the store was not closed within {grace} s")),
+    };
+    if let Some(error) = &failed {
+        tracing::error!(error, "could not stop in order");
     }
-    if let Some(by) = cut_by {
-        return Ok(Stopped::AtOnce(by));
+    match (reason, failed) {
+        (Reason::Asked(_), None) => Ok(Stopped::InOrder),
+        (Reason::Asked(_), Some(error)) => anyhow::bail!(error),
+        (broken @ (Reason::Ended(_) | Reason::Failed(..) | Reason::Panicked(..)), _) => anyhow::bail!("{broken}"),
     }
-    match last {
-        Some(closed) => closed.context("failed to close the store")?,
-        None => anyhow::bail!("the store was not closed within {} s", GRACE.as_secs()),
-    }
-    anyhow::ensure!(cut_off.is_empty(), "did not stop within {} s: {}", GRACE.as_secs(), cut_off.join(", "));
-    Ok(Stopped::InOrder)
 }
 
 /// What a start stands on.

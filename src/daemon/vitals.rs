@@ -6,6 +6,7 @@
 
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -13,7 +14,7 @@ use tokio::time::Instant;
 
 use crate::http::Readiness;
 use crate::plan::InForce;
-use crate::pulse::{Pulses, Stuck};
+use crate::pulse::{Pulses, Slow, Stuck};
 use crate::service_manager;
 
 /// How often the thread looks.
@@ -36,13 +37,23 @@ pub(super) struct Vitals {
 
 /// The thread; it ends when this is dropped.
 #[derive(Debug)]
-pub(super) struct Watching(Sender<String>);
+pub(super) struct Watching {
+    orders: Sender<String>,
+    thread: JoinHandle<()>,
+}
 
 impl Watching {
     /// From here on the daemon is not ready, since it stops for the reason in `line`.
     pub(super) fn stopping(&self, line: &str) {
         // A thread that is gone says nothing more.
-        let _ = self.0.send(line.to_owned());
+        let _ = self.orders.send(line.to_owned());
+    }
+
+    /// Waits until the thread has ended, so that what is said next is the last word.
+    pub(super) fn end(self) {
+        drop(self.orders);
+        // One that panicked has told so.
+        let _ = self.thread.join();
     }
 }
 
@@ -53,8 +64,8 @@ impl Vitals {
     /// When the system has no thread left.
     pub(super) fn watch(self) -> io::Result<Watching> {
         let (sender, orders) = channel();
-        std::thread::Builder::new().name("watchdog".to_owned()).spawn(move || self.run(&orders))?;
-        Ok(Watching(sender))
+        let thread = std::thread::Builder::new().name("watchdog".to_owned()).spawn(move || self.run(&orders))?;
+        Ok(Watching { orders: sender, thread })
     }
 
     fn run(self, orders: &Receiver<String>) {
@@ -66,7 +77,7 @@ impl Vitals {
             if stuck.is_none() && food.is_due(now) {
                 service_manager::alive();
             }
-            let readiness = self.readiness(stopping.as_deref(), now);
+            let readiness = readiness(stopping.as_deref(), &self.store.borrow(), self.pulses.slow(now));
             let line = self.line(stuck, &readiness);
             self.ready.send_if_modified(|before| {
                 *before != readiness && {
@@ -74,7 +85,8 @@ impl Vitals {
                     true
                 }
             });
-            if line != told {
+            // A stop is told by who stops.
+            if line != told && stopping.is_none() {
                 service_manager::status(&line);
                 told = line;
             }
@@ -83,18 +95,6 @@ impl Vitals {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
-        }
-    }
-
-    fn readiness(&self, stopping: Option<&str>, now: Instant) -> Readiness {
-        if let Some(why) = stopping {
-            return Readiness::Failing(why.to_owned());
-        }
-        match &*self.store.borrow() {
-            Readiness::Ready => {
-                self.pulses.slow(now).map_or(Readiness::Ready, |slow| Readiness::Failing(slow.to_string()))
-            }
-            other @ (Readiness::Starting | Readiness::Failing(_)) => other.clone(),
         }
     }
 
@@ -110,6 +110,15 @@ impl Vitals {
                 format!("{targets} target{}, {incidents} open incident{}", plural(targets == 1), plural(incidents == 1))
             }
         }
+    }
+}
+
+/// Whether the daemon can be relied on: not while it stops, nor while the store fails or takes too long.
+fn readiness(stopping: Option<&str>, store: &Readiness, slow: Option<Slow>) -> Readiness {
+    match (stopping, store, slow) {
+        (Some(why), _, _) => Readiness::Failing(why.to_owned()),
+        (None, Readiness::Ready, Some(slow)) => Readiness::Failing(slow.to_string()),
+        (None, Readiness::Ready | Readiness::Starting | Readiness::Failing(_), _) => store.clone(),
     }
 }
 
@@ -173,6 +182,20 @@ mod tests {
         assert_eq!(fed, [0, 30, 60, 90]);
         assert_eq!(food.look(), LOOK);
         assert!(Food::new(Some(Duration::from_secs(2))).look() < Duration::from_secs(1) / 2);
+    }
+
+    #[test]
+    fn a_slow_store_is_not_ready_and_neither_is_a_daemon_that_stops() {
+        let slow = Some(Slow { task: "delivery", waits: Duration::from_secs(12) });
+        let failing = |why: &str| Readiness::Failing(why.to_owned());
+        assert_eq!(readiness(None, &Readiness::Ready, None), Readiness::Ready);
+        let why = "the store is slow: task delivery has waited 12 s for it";
+        assert_eq!(readiness(None, &Readiness::Ready, slow), failing(why));
+        assert_eq!(readiness(None, &failing("no space is left"), slow), failing("no space is left"));
+        assert_eq!(
+            readiness(Some("stopping: asked by SIGTERM"), &Readiness::Ready, slow),
+            failing("stopping: asked by SIGTERM")
+        );
     }
 
     #[test]

@@ -24,6 +24,9 @@ fn every_field_of_the_sources_is_documented_and_no_other() {
     let documented = documented();
     let of = |one: &BTreeSet<String>, other: &BTreeSet<String>| one.difference(other).cloned().collect::<Vec<_>>();
     assert!(used.len() > 10, "the sources are read: {used:?}");
+    for own in ["timestamp", "level", "target", "message", "left_out"] {
+        assert!(!used.contains(own), "{own} is a member of every JSON line: a field of that name would hide it");
+    }
     assert_eq!(of(&used, &documented), [""; 0], "not in docs/LOGGING.md");
     assert_eq!(of(&documented, &used), [""; 0], "in docs/LOGGING.md and logged nowhere");
 }

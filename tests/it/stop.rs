@@ -57,6 +57,8 @@ async fn answer(mut stream: tokio::net::TcpStream) {
 /// A daemon that has a message under way.
 async fn sending(peer: &ScriptedPeer, home: &Home, slow: &Slow) -> (Real, tokio::net::TcpStream) {
     let real = Real::start(home, &[]);
+    // Before that a command would open the store itself.
+    real.until_said("READY=1", 1).await;
     eventually("the tools are in the baseline", async || {
         let said = home.driftd(&["baseline", "show", "peer", "--output", "json"]).await;
         String::from_utf8_lossy(&said.stdout).contains("\"mcp.tools\"").then_some(())
@@ -97,7 +99,8 @@ async fn a_message_that_takes_too_long_is_given_back_and_sent_by_the_next_daemon
     assert!(real.log().contains("given back"), "{}", real.log());
     drop(stream);
     assert_eq!(states(&home).await, ["pending"]);
-    let _next = Real::start(&home, &[]);
+    let next = Real::start(&home, &[]);
+    next.until_said("READY=1", 1).await;
     answer(slow.took().await).await;
     eventually("it is sent", async || (states(&home).await == ["sent"]).then_some(())).await;
 }
@@ -129,6 +132,7 @@ async fn a_task_that_panics_takes_the_daemon_down_and_is_named() {
         let reason = format!("task {task} panicked: asked to by a test");
         assert!(real.said().contains(&format!("STATUS=stopping: {reason}")), "{:?}", real.said());
         assert_eq!(real.said().last().unwrap(), &format!("STATUS=failed: {reason}"));
+        assert_eq!(real.log().matches(&reason).count(), 1, "told once: {}", real.log());
         assert!(real.log().contains(&reason) && real.log().contains("panic: a fault of ours"), "{}", real.log());
     }
 }

@@ -8,7 +8,7 @@ use driftd::store::Store;
 use sqlx::{ConnectOptions as _, Connection as _};
 
 use crate::support::peer::{Script, ScriptedPeer};
-use crate::support::real::{CONSOLE, Real, home};
+use crate::support::real::{CONSOLE, Real, get, home};
 use crate::support::until;
 
 /// Fed each tenth of a second.
@@ -98,10 +98,8 @@ async fn a_loop_that_stands_is_named_and_feeds_no_more() {
     // It looks on, and says how long it stands by now; it does not feed.
     real.until_status("it looks again", |line| line.starts_with(stuck) && line != first).await;
     assert_eq!(real.times(FED), fed);
-    let url = format!("http://{metrics}/-/healthy");
-    let healthy = reqwest::Client::builder().no_proxy().build().unwrap().get(url).send().await.unwrap();
-    assert_eq!(healthy.status(), 503);
-    assert!(healthy.text().await.unwrap().contains("task watch"));
+    let healthy = get(metrics, "/-/healthy").await;
+    assert!(healthy.starts_with("HTTP/1.1 503") && healthy.contains("task watch"), "{healthy}");
     assert_eq!(real.log().matches("the watchdog is not fed").count(), 1, "told once: {}", real.log());
     // A blocked thread does not keep the process.
     real.signal("TERM").await;
