@@ -20,6 +20,8 @@ mod faces;
 #[cfg(test)]
 mod facets;
 #[cfg(test)]
+mod init;
+#[cfg(test)]
 mod layers;
 #[cfg(test)]
 mod outage;
@@ -39,3 +41,7 @@ mod support;
 mod support_smoke;
 #[cfg(test)]
 mod upgrade;
+#[cfg(test)]
+mod walk;
+#[cfg(test)]
+mod why;

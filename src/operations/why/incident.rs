@@ -146,11 +146,11 @@ fn unit(unit: &Unit, known: &Known<'_>) -> WhyUnit {
     WhyUnit {
         n: unit.n,
         title: text::inert(&unit.title, 300),
-        items: unit.items.iter().take(ITEMS).map(|item| text::name(item)).collect(),
+        items: unit.items.iter().take(ITEMS).map(|item| text::item(item)).collect(),
         mark: words::mark(unit.mark).to_owned(),
         rule: unit.rule.rule.clone(),
         case: unit.rule.case.clone(),
-        why: rules::why(&unit.rule.rule, &unit.items.iter().map(|item| text::name(item)).collect::<Vec<_>>()),
+        why: rules::why(&unit.rule.rule, &unit.items.iter().map(|item| text::item(item)).collect::<Vec<_>>()),
         severity,
         sightings: mine.into_iter().take(ITEMS).map(|row| sighting(row, known.confirm, known.next)).collect(),
     }

@@ -54,7 +54,7 @@ fn unit_lines(unit: &AlertUnit, colour: Colour) -> Vec<String> {
     let severity = painted(&format!("{:<8}", unit.severity.as_str()), unit.severity, colour);
     let start = format!("  {:>3}. ", unit.n);
     let mut title = text::inert(&unit.title, 160);
-    let named = matches!(unit.items.as_slice(), [only] if title.contains(&text::name(only)));
+    let named = matches!(unit.items.as_slice(), [only] if title.contains(&text::item(only)));
     if !unit.items.is_empty() && !named && text::width(&title) + 30 < WIDTH {
         let room = WIDTH - 30 - text::width(&title);
         let names = names::list(&unit.items, unit.more_items, room).text;
