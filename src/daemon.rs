@@ -138,7 +138,8 @@ impl Daemon {
             Ok(())
         });
         supervisor.spawn("watch", |stop| async move {
-            watch.run(beats.dispatch, stop).await;
+            let mut beater = beater;
+            watch.run(beats.dispatch, &mut beater, stop).await;
             beater.stop().await;
             Ok(())
         });

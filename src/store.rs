@@ -47,8 +47,8 @@ pub use error::StoreError;
 pub use lock::StoreLock;
 pub use views::{
     BaselineGauge, DriftFilter, Found, Gauges, HistoryRow, IncidentCount, IncidentState, LastScan, LedgerCheck,
-    LedgerFault, LedgerRow, MessageFilter, NoticeRow, Pending, Resumed, Retry, Run, Standing, StoredSnapshot, Synced, TargetDrift,
-    TargetRow, TargetState, Unchanged, UnitCount,
+    LedgerFault, LedgerRow, MessageFilter, NoticeRow, Pending, Resumed, Retry, Run, Standing, StoredSnapshot, Synced,
+    TargetDrift, TargetRow, TargetState, Unchanged, UnitCount,
 };
 pub use writer::Writer;
 

@@ -25,6 +25,7 @@ pub mod pace;
 pub mod queue;
 pub mod schedule;
 
+use beat::Beater;
 use pace::Pace;
 use queue::DueQueue;
 use schedule::{Due, Why};
@@ -116,7 +117,7 @@ impl Watch {
     }
 
     /// Runs until `stop`; scans under way are then broken off, which loses nothing: they have written nothing.
-    pub async fn run(mut self, mut beats: mpsc::Receiver<()>, stop: CancellationToken) {
+    pub async fn run(mut self, mut beats: mpsc::Receiver<()>, beater: &mut Beater, stop: CancellationToken) {
         self.fill();
         let mut late = std::pin::pin!(tokio::time::sleep(LATE_BEAT));
         loop {
@@ -127,12 +128,12 @@ impl Watch {
                         break;
                     }
                     late.set(tokio::time::sleep(LATE_BEAT));
-                    self.beat();
+                    self.beat(beater).await;
                 }
                 () = &mut late => {
                     tracing::error!(seconds = LATE_BEAT.as_secs(), "the dispatch beat is late; scans start late");
                     late.set(tokio::time::sleep(LATE_BEAT));
-                    self.beat();
+                    self.beat(beater).await;
                 }
                 Some(command) = self.commands.recv() => self.command(command),
                 Some(ended) = self.scans.join_next_with_id() => self.ended(ended),
@@ -159,12 +160,13 @@ impl Watch {
         self.due.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), due);
     }
 
-    /// A second has passed. Where the wall clock was put back, what waits is planned anew: it would wait for an instant
-    /// that is far away by now.
-    fn beat(&mut self) {
+    /// A second has passed. Where the wall clock was put back, what waits is planned anew, and so are the beats: they
+    /// would wait for an instant that is far away by now.
+    async fn beat(&mut self, beater: &mut Beater) {
         if self.pace.beat(self.clock.now(), self.plan.plan().targets.len()) {
             tracing::warn!("the clock was put back; every scan is planned anew");
             self.fill();
+            beater.renew().await;
         }
         self.dispatch();
     }

@@ -279,7 +279,17 @@ mod tests {
     #[test]
     fn an_items_name_is_quoted_once_however_often_it_is_shown() {
         let long = "x y ".repeat(60);
-        for key in ["get-sum", "two words", "a\u{200b}b", "a \"b\" \\", "add\u{0}2", "two words\u{0}2", "\0unnamed\u{0}3", "", &long] {
+        for key in [
+            "get-sum",
+            "two words",
+            "a\u{200b}b",
+            "a \"b\" \\",
+            "add\u{0}2",
+            "two words\u{0}2",
+            "\0unnamed\u{0}3",
+            "",
+            &long,
+        ] {
             let shown = name(key);
             assert_eq!(item(&shown), shown, "{key:?}");
         }

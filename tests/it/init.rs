@@ -22,8 +22,17 @@ async fn init_scans_a_server_writes_files_that_are_right_and_overwrites_nothing(
     let peer = ScriptedPeer::start(Script::default()).await;
     let home = tempfile::tempdir().unwrap();
     let arguments = [
-        "init", "--url", &peer.url(), "--id", "tickets", "--webhook", "https://hook.example.com/x", "--mail",
-        "ops@example.com", "--smtp", "smtp.example.com",
+        "init",
+        "--url",
+        &peer.url(),
+        "--id",
+        "tickets",
+        "--webhook",
+        "https://hook.example.com/x",
+        "--mail",
+        "ops@example.com",
+        "--smtp",
+        "smtp.example.com",
     ];
     let init = driftd(home.path(), &arguments).await;
     assert!(init.status.success(), "{}", said(&init));
@@ -101,5 +110,9 @@ async fn completions_and_the_man_page_need_nothing() {
     let bash = driftd(home.path(), &["completions", "bash"]).await;
     assert!(bash.status.success() && said(&bash).contains("_driftd"), "{}", said(&bash));
     let man = driftd(home.path(), &["man"]).await;
-    assert!(man.status.success() && said(&man).starts_with(".ie") || said(&man).contains(".TH DRIFTD"), "{}", said(&man));
+    assert!(
+        man.status.success() && said(&man).starts_with(".ie") || said(&man).contains(".TH DRIFTD"),
+        "{}",
+        said(&man)
+    );
 }

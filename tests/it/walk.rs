@@ -154,8 +154,7 @@ async fn the_readmes_walk_leads_from_nothing_to_an_alert_and_a_decision() {
     }
     let upgrades = commands.iter().filter(|command| command.contains(PACKAGE)).count();
     assert_eq!(upgrades, 2, "one server, then its upgrade: {commands:#?}");
-    let mut desk =
-        Desk { home: tempfile::tempdir().unwrap(), front: None, peers: Vec::new(), daemon: None };
+    let mut desk = Desk { home: tempfile::tempdir().unwrap(), front: None, peers: Vec::new(), daemon: None };
     let mut served = 0;
     for command in &commands {
         if command.contains(PACKAGE) {

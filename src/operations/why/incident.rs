@@ -16,9 +16,7 @@ use crate::model::policy::Policy;
 use crate::model::rule::{Impact, Severity};
 use crate::model::target::TargetSummary;
 use crate::model::text;
-use crate::operations::document::{
-    RouteLine, Severed, Sighting, Waiting, WhyIncident, WhyMessage, WhyUnit,
-};
+use crate::operations::document::{RouteLine, Severed, Sighting, Waiting, WhyIncident, WhyMessage, WhyUnit};
 use crate::operations::read;
 use crate::operations::words::{self, instant, times};
 use crate::store::NoticeRow;

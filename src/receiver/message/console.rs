@@ -70,8 +70,16 @@ fn unit_lines(unit: &AlertUnit, colour: Colour) -> Vec<String> {
     if let Some(first) = lines.first_mut() {
         *first = first.replacen(&format!("{start}{blank}"), &format!("{start}{severity}"), 1);
     }
-    lines.extend(unit.details.first().map(telling));
+    lines.extend(unit.details.iter().take(told(&unit.details)).map(telling));
     lines
+}
+
+/// How many details a unit is told with: one, and what it quotes right after a line of ours (hidden words spelled out).
+fn told(details: &[Detail]) -> usize {
+    match details {
+        [Detail::Text { .. }, Detail::Quote { .. }, ..] => 2,
+        _ => 1,
+    }
 }
 
 fn telling(detail: &Detail) -> String {
