@@ -227,7 +227,8 @@ impl Daemon {
             Ok(())
         });
         supervisor.spawn_loop("watch", watch::ROUND, |stop, pulse| async move {
-            watch.run(beats.dispatch, stop, pulse).await;
+            let mut beater = beater;
+            watch.run(beats.dispatch, &mut beater, stop, pulse).await;
             beater.stop().await;
             Ok(())
         });

@@ -28,6 +28,7 @@ pub mod pace;
 pub mod queue;
 pub mod schedule;
 
+use beat::Beater;
 use pace::Pace;
 use queue::DueQueue;
 use schedule::{Due, Why};
@@ -173,7 +174,13 @@ impl Watch {
 
     /// Runs until `stop`. Scans under way may then end, for a moment; what is broken off after it has written nothing,
     /// so that nothing is lost but the sighting.
-    pub async fn run(mut self, mut beats: mpsc::Receiver<()>, stop: CancellationToken, pulse: Pulse) {
+    pub async fn run(
+        mut self,
+        mut beats: mpsc::Receiver<()>,
+        beater: &mut Beater,
+        stop: CancellationToken,
+        pulse: Pulse,
+    ) {
         self.known = self.plan.plan();
         self.fill();
         let mut late = std::pin::pin!(tokio::time::sleep(LATE_BEAT));
@@ -187,12 +194,12 @@ impl Watch {
                         break;
                     }
                     late.set(tokio::time::sleep(LATE_BEAT));
-                    self.beat();
+                    self.beat(beater).await;
                 }
                 () = &mut late => {
                     tracing::error!(seconds = LATE_BEAT.as_secs(), "the dispatch beat is late; scans start late");
                     late.set(tokio::time::sleep(LATE_BEAT));
-                    self.beat();
+                    self.beat(beater).await;
                 }
                 plan = self.plan.changed() => self.follow(plan),
                 Some(command) = self.commands.recv() => self.command(command),
@@ -252,12 +259,13 @@ impl Watch {
         self.due.lock().remove(id);
     }
 
-    /// A second has passed. Where the wall clock was put back, what waits is planned anew: it would wait for an instant
-    /// that is far away by now.
-    fn beat(&mut self) {
+    /// A second has passed. Where the wall clock was put back, what waits is planned anew, and so are the beats: they
+    /// would wait for an instant that is far away by now.
+    async fn beat(&mut self, beater: &mut Beater) {
         if self.pace.beat(self.clock.now(), self.plan.plan().targets.len()) {
             tracing::warn!("the clock was put back; every scan is planned anew");
             self.fill();
+            beater.renew().await;
         }
         self.dispatch();
     }

@@ -1,5 +1,6 @@
 //! `init`: an own configuration to start from. Asks on a terminal when it is told nothing; overwrites nothing.
 
+use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -103,29 +104,26 @@ fn advice(snapshot: &Snapshot, token_env: Option<&str>) -> Vec<String> {
 }
 
 fn told(place: &Place, setup: &Setup) -> String {
-    let mut page = String::new();
+    let mut out = String::new();
     let targets = setup.targets.len();
     let noun = if targets == 1 { "target" } else { "targets" };
-    page.push_str(&format!(
-        "wrote {} and {} ({targets} {noun})\n",
-        place.daemon.display(),
-        place.inventory.display()
-    ));
+    let (daemon, inventory) = (place.daemon.display(), place.inventory.display());
+    let _ = writeln!(out, "wrote {daemon} and {inventory} ({targets} {noun})");
     for note in &setup.notes {
-        page.push_str(&super::page::wrap("  - ", 4, note, Style::stdout().width));
+        out.push_str(&page::wrap("  - ", 4, note, Style::stdout().width));
     }
     let environment = Environment::process();
     // What cannot be read yet (a variable that is not set) is told now, and not at the first start.
     if let Err(mistakes) = config::load(&place.daemon, &environment) {
-        page.push_str(&format!("\nbefore it can run:\n{mistakes}\n"));
+        let _ = writeln!(out, "\nbefore it can run:\n{mistakes}");
     }
     let flag = if place.daemon == Path::new("./config/driftd.yaml") || place.daemon == Path::new("config/driftd.yaml") {
         String::new()
     } else {
         format!(" --config {}", place.daemon.display())
     };
-    page.push_str(&format!("\nnext: driftd{flag} run\n"));
-    page
+    let _ = writeln!(out, "\nnext: driftd{flag} run");
+    out
 }
 
 /// Asks a person; an empty answer leaves a thing out.

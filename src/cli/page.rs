@@ -148,26 +148,6 @@ pub(super) fn wrap(first: &str, hang: usize, words: &str, width: usize) -> Strin
     page
 }
 
-/// Names in lines, as many as `most` lines hold; what is left out is counted.
-pub(super) fn names(names: &[String], hang: usize, width: usize, most: usize) -> String {
-    let mut shown = names.len();
-    loop {
-        let listed: Vec<String> = names.iter().take(shown).map(|name| text::name(name)).collect();
-        let more = names.len() - shown;
-        let words = match (listed.is_empty(), more) {
-            (_, 0) => listed.join(", "),
-            (true, more) => format!("{more} names"),
-            (false, more) => format!("{} and {more} more", listed.join(", ")),
-        };
-        let page = wrap(&" ".repeat(hang), hang, &words, width);
-        if shown == 0 || page.lines().count() <= most {
-            return page;
-        }
-        // A line holds no more names than columns: the first guess is near, then one by one.
-        shown = if shown > most * width / 2 { most * width / 2 } else { shown - 1 };
-    }
-}
-
 /// An instant for people, to the second, in UTC.
 pub(super) fn instant(at: jiff::Timestamp) -> String {
     at.strftime("%Y-%m-%d %H:%M:%S").to_string()
@@ -193,16 +173,6 @@ mod tests {
             piped,
             "ID             WHAT\none            a line that is rather long for the terminal that it is to be shown on\na<U+001B>[31m\n"
         );
-    }
-
-    #[test]
-    fn names_fill_so_many_lines_and_the_rest_is_counted() {
-        let all: Vec<String> = (0..300).map(|n| format!("tool_{n}")).collect();
-        let page = names(&all, 4, 60, 3);
-        assert_eq!(page.lines().count(), 3, "{page}");
-        assert!(page.starts_with("    tool_0, tool_1") && page.trim_end().ends_with(" more"), "{page}");
-        assert_eq!(names(&["two words".to_owned()], 2, 60, 3), "  \"two words\"\n");
-        assert_eq!(names(&["x".repeat(90), "y".repeat(90)], 0, 60, 1).lines().count(), 1);
     }
 
     #[test]

@@ -96,6 +96,9 @@ mod tests {
         assert_eq!(plain.paint(Paint::Bad, "down"), "down");
         let coloured = Style { colour: true, ..plain };
         assert_eq!(coloured.paint(Paint::Of(Severity::Critical), "x"), "\u{1b}[1;31mx\u{1b}[0m");
-        assert_eq!((coloured.paint(Paint::Plain, "x"), coloured.paint(Paint::Bad, "")), ("x".to_owned(), String::new()));
+        assert_eq!(
+            (coloured.paint(Paint::Plain, "x"), coloured.paint(Paint::Bad, "")),
+            ("x".to_owned(), String::new())
+        );
     }
 }

@@ -54,11 +54,7 @@ pub(super) fn router(releases: Releases) -> Router {
     Router::new().route("/{server}/mcp", post(answer)).with_state(releases)
 }
 
-async fn answer(
-    State(releases): State<Releases>,
-    Path(server): Path<String>,
-    Json(request): Json<Value>,
-) -> Response {
+async fn answer(State(releases): State<Releases>, Path(server): Path<String>, Json(request): Json<Value>) -> Response {
     let id = request.get("id").cloned().unwrap_or(Value::Null);
     let second = releases.of(&server);
     let tools = match server.as_str() {

@@ -21,6 +21,15 @@ pub enum Colour {
     Ansi,
 }
 
+/// Names of items as a page lists them: numbered runs by their ends, about as many as fill `lines`, the rest counted.
+#[must_use]
+pub fn name_lines(keys: &[String], hang: usize, width: usize, lines: usize) -> String {
+    let shown: Vec<String> = keys.iter().map(|key| text::name(key)).collect();
+    let columns = width.saturating_sub(hang).saturating_mul(lines);
+    let listed = names::list(&shown, 0, columns).text;
+    page::wrap(&" ".repeat(hang), hang, &listed, width).into_iter().map(|line| line + "\n").collect()
+}
+
 /// A file that goes with a mail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attachment {

@@ -59,9 +59,15 @@ mod tests {
     #[test]
     fn a_clock_that_goes_on_or_leaps_forward_or_is_corrected_a_little_was_not_put_back() {
         let mut pace = Pace::default();
-        for (second, put_back) in
-            [(100, false), (101, false), (500_000, false), (499_999, false), (499_998, false), (1_000, true), (1_001, false)]
-        {
+        for (second, put_back) in [
+            (100, false),
+            (101, false),
+            (500_000, false),
+            (499_999, false),
+            (499_998, false),
+            (1_000, true),
+            (1_001, false),
+        ] {
             assert_eq!(pace.beat(at(second), 3), put_back, "{second}");
         }
     }

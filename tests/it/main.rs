@@ -24,6 +24,8 @@ mod facets;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
+mod init;
+#[cfg(test)]
 mod layers;
 #[cfg(test)]
 mod logs;
@@ -51,3 +53,7 @@ mod support_smoke;
 mod upgrade;
 #[cfg(test)]
 mod watchdog;
+#[cfg(test)]
+mod walk;
+#[cfg(test)]
+mod why;

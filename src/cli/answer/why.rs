@@ -45,7 +45,8 @@ impl Page {
         }
         for facet in &why.held {
             let digest = facet.digest.map_or_else(|| "absent".to_owned(), |digest| digest.short());
-            let values = if facet.values > 1 { format!(" and {} more values", facet.values - 1) } else { String::new() };
+            let values =
+                if facet.values > 1 { format!(" and {} more values", facet.values - 1) } else { String::new() };
             let reviewed = if facet.reviewed { "" } else { "; no person has looked at it" };
             let reason = facet.reason.as_ref().map(|reason| format!(": {}", text::quoted(reason, 160)));
             self.fact(
@@ -116,7 +117,10 @@ impl Page {
         }
         for message in &why.messages {
             let id: String = message.id.chars().take(14).collect();
-            self.fact(&format!("{id} to {}", message.receiver), &format!("{}, made {}", message.kind, instant(message.at)));
+            self.fact(
+                &format!("{id} to {}", message.receiver),
+                &format!("{}, made {}", message.kind, instant(message.at)),
+            );
             self.more(&message.text);
         }
         for notice in &why.notices {
@@ -136,7 +140,12 @@ impl Page {
             self.fact("items", &unit.items.join(", "));
         }
         let severity = format!("{}, {}", unit.severity.severity, unit.severity.text);
-        self.out.push_str(&wrap(&self.label("severity", Paint::Of(unit.severity.severity)), 14, &severity, self.style.width));
+        self.out.push_str(&wrap(
+            &self.label("severity", Paint::Of(unit.severity.severity)),
+            14,
+            &severity,
+            self.style.width,
+        ));
         let case = if unit.case == "-" { String::new() } else { format!(", case {}", unit.case) };
         self.fact("rule", &format!("{}{case}: {}", unit.rule, unit.why));
         for sighting in &unit.sightings {
@@ -152,7 +161,11 @@ impl Page {
         self.question(question);
         for route in routes {
             let name = if route.n == 0 { "else".to_owned() } else { format!("route {}", route.n) };
-            let to = if route.applies && !route.to.is_empty() { format!(" -> {}", route.to.join(", ")) } else { String::new() };
+            let to = if route.applies && !route.to.is_empty() {
+                format!(" -> {}", route.to.join(", "))
+            } else {
+                String::new()
+            };
             self.fact(&name, &format!("{}{to}", route.text));
         }
     }

@@ -49,7 +49,11 @@ pub(in crate::cli) fn page() -> std::io::Result<String> {
     man.render_synopsis_section(&mut head)?;
     man.render_description_section(&mut head)?;
     man.render_options_section(&mut head)?;
-    let mut page = String::from_utf8_lossy(&head).into_owned();
+    let head = String::from_utf8_lossy(&head).into_owned();
+    // Each section comes with the same preamble; the first is enough.
+    let preamble: Vec<&str> = head.lines().take(2).collect();
+    let rest = head.lines().skip(2).filter(|line| !preamble.contains(line));
+    let mut page = preamble.iter().copied().chain(rest).fold(String::new(), |page, line| page + line + "\n");
     page.push_str(".SH COMMANDS\n");
     verbs(&command, "driftd", &mut page);
     page.push_str(END);
@@ -89,7 +93,11 @@ fn about(verb: &Command, path: &str, own: &[&Arg], page: &mut String) {
         let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
         let default = arg.get_default_values().iter().map(|value| value.to_string_lossy()).collect::<Vec<_>>();
         let takes_value = arg.get_action().takes_values();
-        let default = if default.is_empty() || !takes_value { String::new() } else { format!(" [default: {}]", default.join(", ")) };
+        let default = if default.is_empty() || !takes_value {
+            String::new()
+        } else {
+            format!(" [default: {}]", default.join(", "))
+        };
         let _ = writeln!(page, "{}{}", text(&help), roff(&default));
     }
 }

@@ -1,5 +1,7 @@
 //! The two files as `init` writes them. Texts stand as JSON strings, which YAML reads as they are.
 
+use std::fmt::Write as _;
+
 use super::wishes::{Hook, Mail, NewTarget, Setup};
 
 /// `config/driftd.yaml`.
@@ -19,26 +21,28 @@ pub(super) fn daemon(setup: &Setup, quick: bool) -> String {
     page.push_str("\nreceivers:\n- { name: terminal, console: {} }\n");
     match &setup.webhook {
         Some(Hook::Url(url)) => {
-            page.push_str(&format!("- {{ name: hook, webhook: {{ url: {}, format: standard }} }}\n", quoted(url)));
+            let _ = writeln!(page, "- {{ name: hook, webhook: {{ url: {}, format: standard }} }}", quoted(url));
         }
         Some(Hook::Variable(name)) => {
-            page.push_str(&format!("- {{ name: hook, webhook: {{ url: {{ env: {name} }}, format: standard }} }}\n"));
+            let _ = writeln!(page, "- {{ name: hook, webhook: {{ url: {{ env: {name} }}, format: standard }} }}");
         }
         None => {}
     }
     if let Some(mail) = &setup.mail {
         page.push_str(&receiver(mail));
     }
-    page.push_str("\n# /metrics, /-/healthy and /-/ready; nothing that changes anything.\nmetrics_listen: 127.0.0.1:7439\n");
+    page.push_str(
+        "\n# /metrics, /-/healthy and /-/ready; nothing that changes anything.\nmetrics_listen: 127.0.0.1:7439\n",
+    );
     page
 }
 
 fn receiver(mail: &Mail) -> String {
     let Mail { from, to, host, port, tls, user } = mail;
     let to: Vec<String> = to.iter().map(|address| quoted(address)).collect();
-    let login = user.as_ref().map(|user| {
-        format!("      username: {}\n      password: {{ env: SMTP_PASSWORD }}\n", quoted(user))
-    });
+    let login = user
+        .as_ref()
+        .map(|user| format!("      username: {}\n      password: {{ env: SMTP_PASSWORD }}\n", quoted(user)));
     format!(
         "- name: mail\n  email:\n    from: {}\n    to: [ {} ]\n    smtp:\n      host: {}\n      port: {port}\n      tls: {tls}\n{}",
         quoted(from),
@@ -50,9 +54,8 @@ fn receiver(mail: &Mail) -> String {
 
 /// `config/inventory.yaml`.
 pub(super) fn inventory(setup: &Setup, quick: bool) -> String {
-    let mut page = String::from(
-        "# What is watched. The id is the target: its baseline and its history are kept under it.\n",
-    );
+    let mut page =
+        String::from("# What is watched. The id is the target: its baseline and its history are kept under it.\n");
     if quick {
         page.push_str("defaults: { every: 5s }\n");
     }
@@ -71,8 +74,7 @@ pub(super) fn inventory(setup: &Setup, quick: bool) -> String {
 
 fn entry(target: &NewTarget) -> String {
     let mut lines = vec![
-        // An id of digits alone would be read as a number; quoted it is a text, as all of them.
-        format!("- id: {}", quoted(target.id.as_str())),
+        format!("- id: {}", id(target.id.as_str())),
         "  kind: mcp".to_owned(),
         format!("  url: {}", quoted(&target.url)),
     ];
@@ -83,6 +85,12 @@ fn entry(target: &NewTarget) -> String {
         lines.push(format!("  headers: {{ {} }}", headers.join(", ")));
     }
     lines.join("\n") + "\n"
+}
+
+/// As it is, unless YAML would read a number or one of its words in it.
+fn id(id: &str) -> String {
+    let word = matches!(id, "true" | "false" | "null" | "yes" | "no" | "on" | "off" | "y" | "n");
+    if id.starts_with(|c: char| c.is_ascii_alphabetic()) && !word { id.to_owned() } else { quoted(id) }
 }
 
 fn quoted(text: &str) -> String {

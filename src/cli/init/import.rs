@@ -74,7 +74,11 @@ fn target(name: &str, server: &Value, before: &[NewTarget]) -> Result<(NewTarget
     if !matches!(parsed.scheme(), "http" | "https") || parsed.host_str().is_none() {
         return Err("its `url` is no http or https URL");
     }
-    if parsed.query().is_some() || parsed.fragment().is_some() || !parsed.username().is_empty() || parsed.password().is_some() {
+    if parsed.query().is_some()
+        || parsed.fragment().is_some()
+        || !parsed.username().is_empty()
+        || parsed.password().is_some()
+    {
         return Err("its `url` may hold a secret (a query, a user): add it by hand");
     }
     let id = free_id(name, before);
@@ -91,7 +95,8 @@ fn target(name: &str, server: &Value, before: &[NewTarget]) -> Result<(NewTarget
 fn header_of(target: &mut NewTarget, notes: &mut Vec<String>, header: &str, value: &str) {
     let id = target.id.clone();
     if header.eq_ignore_ascii_case("authorization") {
-        let Some((scheme, token)) = value.split_once(' ').filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")) else {
+        let Some((scheme, token)) = value.split_once(' ').filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
+        else {
             notes.push(format!("{id}: its Authorization is no bearer token and was left out"));
             return;
         };
@@ -116,7 +121,15 @@ fn is_sent_by_us(header: &str) -> bool {
     let of_protocol = ["mcp-", "content-", "accept", "proxy-"].iter().any(|start| name.starts_with(start));
     let of_connection = matches!(
         name.as_str(),
-        "host" | "user-agent" | "connection" | "keep-alive" | "te" | "trailer" | "transfer-encoding" | "upgrade" | "last-event-id"
+        "host"
+            | "user-agent"
+            | "connection"
+            | "keep-alive"
+            | "te"
+            | "trailer"
+            | "transfer-encoding"
+            | "upgrade"
+            | "last-event-id"
     );
     http::HeaderName::from_bytes(name.as_bytes()).is_ok() && !of_protocol && !of_connection
 }
@@ -140,7 +153,8 @@ fn named(id: &TargetId, what: &str) -> String {
 
 /// The id that a name makes, and that nobody has yet.
 fn free_id(name: &str, before: &[NewTarget]) -> TargetId {
-    let kept = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') { c.to_ascii_lowercase() } else { '-' };
+    let kept =
+        |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') { c.to_ascii_lowercase() } else { '-' };
     let stem: String = name.chars().take(56).map(kept).collect();
     let stem = stem.trim_matches(['-', '.', '_']);
     let stem = if stem.is_empty() { "server" } else { stem };
@@ -178,8 +192,11 @@ mod tests {
             "tickets-eu": { "type": "http", "url": "https://eu.example.com/mcp", "headers": { "X-Api-Key": SECRET } },
             "wiki": { "url": "https://wiki.example.com/mcp", "headers": { "authorization": "Bearer ${env:WIKI_KEY}" } },
         }));
-        let shown: Vec<_> =
-            setup.targets.iter().map(|target| (target.id.as_str(), target.token_env.as_deref(), target.headers.clone())).collect();
+        let shown: Vec<_> = setup
+            .targets
+            .iter()
+            .map(|target| (target.id.as_str(), target.token_env.as_deref(), target.headers.clone()))
+            .collect();
         assert_eq!(
             shown,
             [

@@ -94,7 +94,10 @@ fn mail(first: &str, args: &InitArgs, smtp: &str) -> anyhow::Result<Mail> {
         None => (smtp, 587),
     };
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-');
-    anyhow::ensure!(!host.is_empty() && host.chars().all(plain), "{host:?} is no host: write it as smtp.example.com:587");
+    anyhow::ensure!(
+        !host.is_empty() && host.chars().all(plain),
+        "{host:?} is no host: write it as smtp.example.com:587"
+    );
     let here = matches!(host, "localhost" | "127.0.0.1");
     let tls = match port {
         465 => "implicit",

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::cli::page::{names, wrap};
+use crate::cli::page::wrap;
 use crate::cli::style::{Paint, Style};
 use crate::judge::document;
 use crate::judge::rules;
@@ -15,18 +15,22 @@ use crate::model::rule::Severity;
 use crate::model::snapshot::{Check, CheckVerdict, Snapshot};
 use crate::model::text;
 use crate::operations::words;
+use crate::receiver::message;
 
 /// Columns of what stands before a line's words.
 const LABEL: usize = 12;
 /// Lines of a list's names.
-const NAME_LINES: usize = 4;
+const NAME_LINES: usize = 3;
 
 /// The page.
 pub(in crate::cli) fn page(snapshot: &Snapshot, observation: &Observation, style: Style) -> String {
     let mut view = View { out: String::new(), style };
     view.head(snapshot);
-    view.shows(snapshot);
-    view.findings(&snapshot.checks);
+    // Where nothing was seen, nothing is shown and nothing was checked.
+    if snapshot.facets.values().any(|state| !matches!(state, FacetState::Unseen { .. })) {
+        view.shows(snapshot);
+        view.findings(&snapshot.checks);
+    }
     view.not_read(snapshot, observation);
     view.out
 }
@@ -85,8 +89,7 @@ impl View {
         let unsteady = if seen.views.len() > 1 { "; two reads of it differ" } else { "" };
         self.labelled(label, Paint::Plain, &format!("{}{unsteady}", items.len()));
         if !items.is_empty() {
-            let page = names(&items, LABEL, self.style.width, NAME_LINES);
-            self.out.push_str(&page);
+            self.out.push_str(&message::name_lines(&items, LABEL, self.style.width, NAME_LINES));
         }
     }
 
@@ -169,9 +172,8 @@ impl View {
 /// Every facet that was asked for or could have been, with why it was not read.
 fn all(snapshot: &Snapshot) -> BTreeMap<FacetName, Option<String>> {
     let unwatched = snapshot.coverage.iter().filter(|(name, _)| !snapshot.facets.contains_key(name));
-    let unwatched = unwatched.map(|(name, coverage)| {
-        (*name, Some(coverage.reason.clone().unwrap_or_else(|| "not watched".to_owned())))
-    });
+    let unwatched = unwatched
+        .map(|(name, coverage)| (*name, Some(coverage.reason.clone().unwrap_or_else(|| "not watched".to_owned()))));
     let asked = snapshot.facets.iter().map(|(name, state)| match state {
         FacetState::Seen(_) | FacetState::Absent { .. } => (*name, None),
         FacetState::Unseen { reason } => (*name, Some(reason.to_string())),

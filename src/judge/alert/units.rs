@@ -141,7 +141,7 @@ fn describe_one(told: &UnitStory<'_>, all: &[UnitStory<'_>], policy: &Policy, ro
     let unit = told.unit;
     let rule = &unit.rule.rule;
     // The rule's words name a few items; the list itself stands beside them.
-    let named: Vec<String> = unit.items.iter().take(ITEMS).map(|item| text::name(item)).collect();
+    let named: Vec<String> = unit.items.iter().take(ITEMS).map(|item| text::item(item)).collect();
     let details = details::details(told, room);
     AlertUnit {
         n: unit.n,

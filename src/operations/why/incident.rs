@@ -16,9 +16,7 @@ use crate::model::policy::Policy;
 use crate::model::rule::{Impact, Severity};
 use crate::model::target::TargetSummary;
 use crate::model::text;
-use crate::operations::document::{
-    RouteLine, Severed, Sighting, Waiting, WhyIncident, WhyMessage, WhyUnit,
-};
+use crate::operations::document::{RouteLine, Severed, Sighting, Waiting, WhyIncident, WhyMessage, WhyUnit};
 use crate::operations::read;
 use crate::operations::words::{self, instant, times};
 use crate::store::NoticeRow;
@@ -147,11 +145,11 @@ fn unit(unit: &Unit, known: &Known<'_>) -> WhyUnit {
     WhyUnit {
         n: unit.n,
         title: text::inert(&unit.title, 300),
-        items: unit.items.iter().take(ITEMS).map(|item| text::name(item)).collect(),
+        items: unit.items.iter().take(ITEMS).map(|item| text::item(item)).collect(),
         mark: words::mark(unit.mark).to_owned(),
         rule: unit.rule.rule.clone(),
         case: unit.rule.case.clone(),
-        why: rules::why(&unit.rule.rule, &unit.items.iter().map(|item| text::name(item)).collect::<Vec<_>>()),
+        why: rules::why(&unit.rule.rule, &unit.items.iter().map(|item| text::item(item)).collect::<Vec<_>>()),
         severity,
         sightings: mine.into_iter().take(ITEMS).map(|row| sighting(row, known.confirm, known.next)).collect(),
     }

@@ -1,5 +1,6 @@
 //! Which routes take what, and to whom, in words. How they take it is decided in `judge::notices`.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::distinct;
@@ -118,13 +119,13 @@ fn asks(asks: &RouteMatch) -> String {
 fn pace(route: &Route) -> String {
     let mut said = String::new();
     if route.group_wait > Duration::ZERO {
-        said.push_str(&format!("; waits {} for more of the same", span(route.group_wait)));
+        let _ = write!(said, "; waits {} for more of the same", span(route.group_wait));
     }
     if route.group_interval > Duration::ZERO {
-        said.push_str(&format!("; at most one message each {}", span(route.group_interval)));
+        let _ = write!(said, "; at most one message each {}", span(route.group_interval));
     }
     if let Some(repeat) = route.repeat {
-        said.push_str(&format!("; reminds each {}", span(repeat)));
+        let _ = write!(said, "; reminds each {}", span(repeat));
     }
     if route.goes_on {
         said.push_str("; later routes see it too");
@@ -162,9 +163,13 @@ mod tests {
 
     #[test]
     fn each_route_says_what_it_takes_of_a_target_and_why_it_takes_nothing() {
-        let high =
-            RouteMatch { severity: Some((Comparison::AtLeast, Severity::High)), impact: vec![Impact::Security], ..RouteMatch::default() };
-        let other = RouteMatch { labels: BTreeMap::from([("team".to_owned(), "web".to_owned())]), ..RouteMatch::default() };
+        let high = RouteMatch {
+            severity: Some((Comparison::AtLeast, Severity::High)),
+            impact: vec![Impact::Security],
+            ..RouteMatch::default()
+        };
+        let other =
+            RouteMatch { labels: BTreeMap::from([("team".to_owned(), "web".to_owned())]), ..RouteMatch::default() };
         let routes = [
             route(high, "pager"),
             route(other, "web"),
@@ -182,6 +187,10 @@ mod tests {
                 "4 false everything: an earlier route takes everything",
             ]
         );
-        assert_eq!(of_target(&routes[..1], &["pager".to_owned()], &target()).last().unwrap().n, 0, "the rest goes to all");
+        assert_eq!(
+            of_target(&routes[..1], &["pager".to_owned()], &target()).last().unwrap().n,
+            0,
+            "the rest goes to all"
+        );
     }
 }

@@ -72,7 +72,9 @@ fn next(known: &Known<'_>) -> Next {
 fn because(due: Due, target: &Target, hold: Option<Timestamp>) -> String {
     let plan = cadence(&target.cadence);
     match due.why {
-        Why::First => "it was never scanned: a new target is looked at within ten seconds, or as its schedule says".to_owned(),
+        Why::First => {
+            "it was never scanned: a new target is looked at within ten seconds, or as its schedule says".to_owned()
+        }
         Why::Plan => format!("its plan: {plan}"),
         Why::Recheck => format!("out of turn, to confirm what is pending; its plan is {plan}"),
         Why::Hold => {
@@ -149,7 +151,9 @@ fn joins(name: FacetName, facet: &FacetMemory, known: &Known<'_>, next: Option<T
             "waits for a person: `driftd baseline show {}` tells its digest, `driftd baseline accept` takes it",
             known.summary.id
         ),
-        Some(earliest) => format!("{}; then it joins the baseline by itself", waits(sightings, &threshold, false, earliest, next)),
+        Some(earliest) => {
+            format!("{}; then it joins the baseline by itself", waits(sightings, &threshold, false, earliest, next))
+        }
         None => "to be seen alike in complete scans".to_owned(),
     };
     Some(Pending {

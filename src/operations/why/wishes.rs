@@ -18,17 +18,23 @@ const REASON: usize = 200;
 
 /// Every wish of `target` that is in force, and those that are over.
 pub(super) fn of_target(target: &Target, confirm: &Confirm, now: Timestamp) -> Vec<Policy> {
-    let mut all = vec![line("baseline", match target.baseline {
-        BaselineMode::FirstSeen => "first_seen: what is seen steadily at first is accepted by itself".to_owned(),
-        BaselineMode::Approve => "approve: a person accepts everything".to_owned(),
-    })];
+    let mut all = vec![line(
+        "baseline",
+        match target.baseline {
+            BaselineMode::FirstSeen => "first_seen: what is seen steadily at first is accepted by itself".to_owned(),
+            BaselineMode::Approve => "approve: a person accepts everything".to_owned(),
+        },
+    )];
     all.push(line("confirm", confirms(confirm, target.confirm.is_some())));
     let wishes = &target.policy;
     for ignore in &wishes.ignore {
         let over = ignore.until.is_some_and(|until| until <= now);
-        let until = ignore.until.map_or_else(|| ", for good".to_owned(), |until| {
-            if over { format!(", over since {}", instant(until)) } else { format!(", until {}", instant(until)) }
-        });
+        let until = ignore.until.map_or_else(
+            || ", for good".to_owned(),
+            |until| {
+                if over { format!(", over since {}", instant(until)) } else { format!(", until {}", instant(until)) }
+            },
+        );
         let what = matched(&ignore.matches);
         all.push(line("ignore", format!("{what}{until}: {}", text::quoted(&ignore.reason, REASON))));
     }

@@ -69,7 +69,7 @@ fn unit_lines(unit: &AlertUnit, colour: Colour) -> Vec<String> {
     let severity = painted(&format!("{:<8}", unit.severity.as_str()), unit.severity, colour);
     let start = format!("  {:>3}. ", unit.n);
     let mut title = text::inert(&unit.title, 160);
-    let named = matches!(unit.items.as_slice(), [only] if title.contains(&text::name(only)));
+    let named = matches!(unit.items.as_slice(), [only] if title.contains(&text::item(only)));
     if !unit.items.is_empty() && !named && text::width(&title) + 30 < WIDTH {
         let room = WIDTH - 30 - text::width(&title);
         let names = names::list(&unit.items, unit.more_items, room).text;
@@ -85,8 +85,16 @@ fn unit_lines(unit: &AlertUnit, colour: Colour) -> Vec<String> {
     if let Some(first) = lines.first_mut() {
         *first = first.replacen(&format!("{start}{blank}"), &format!("{start}{severity}"), 1);
     }
-    lines.extend(unit.details.first().map(telling));
+    lines.extend(unit.details.iter().take(told(&unit.details)).map(telling));
     lines
+}
+
+/// How many details a unit is told with: one, and what it quotes right after a line of ours (hidden words spelled out).
+fn told(details: &[Detail]) -> usize {
+    match details {
+        [Detail::Text { .. }, Detail::Quote { .. }, ..] => 2,
+        _ => 1,
+    }
 }
 
 fn telling(detail: &Detail) -> String {

@@ -129,6 +129,11 @@ impl Daemon {
         self.hand.advance(by);
     }
 
+    /// Puts its wall time back.
+    pub(crate) fn put_back(&self, by: Duration) {
+        self.hand.put_back(by);
+    }
+
     /// Asks over the control socket.
     pub(crate) async fn ask(&self, request: Request) -> Result<Answer, Refused> {
         control::ask(&self.control, &request).await.unwrap()
