@@ -111,7 +111,7 @@ fn an_incident_whose_last_drift_is_ignored_now_ends_and_says_so_once() {
     world.scan(900, &tools("a=2 b=1"));
     world.fold();
     assert_eq!(world.told(), [AlertType::DriftOpened, AlertType::DriftResolved]);
-    assert_eq!(world.messages[1].body.alert.incident.reason, Some(EndReason::Ignored));
+    assert_eq!(world.messages[1].body.alert.incident.as_ref().unwrap().reason, Some(EndReason::Ignored));
 }
 
 #[test]
@@ -270,7 +270,7 @@ fn a_wish_that_comes_later_resolves_what_stands_and_that_alone_is_sent() {
     world.scan(900, &tools("a=2 b=1"));
     world.fold();
     assert_eq!(world.told(), [AlertType::DriftOpened, AlertType::DriftResolved]);
-    assert_eq!(world.messages[1].body.alert.incident.reason, Some(EndReason::Accepted));
+    assert_eq!(world.messages[1].body.alert.incident.as_ref().unwrap().reason, Some(EndReason::Accepted));
     assert!(world.incident(IncidentKind::Drift).is_none());
 }
 
