@@ -42,8 +42,7 @@ use reader::Reader;
 
 pub use files::expand;
 pub use error::{ConfigError, Mistake, Mistakes, Place, Snippet, Spot};
-pub use held::{Held, HeldReason, InventoryPart, LastFile, LastGood, key};
-pub use inventories::Warning;
+pub use held::{Held, HeldReason, InventoryPart, LastFile, LastGood, Warning, key};
 pub use schema::{Described, schema};
 
 /// Everything that the files say, defaults applied.
@@ -215,9 +214,11 @@ fn read(path: &Path, mut reader: Reader<'_>, last_good: &LastGood, moment: Momen
     let config = daemon_file::read(&mut reader, path).map(|mut file| {
         let entries = std::mem::take(&mut file.inventory);
         let listed = entries.iter().map(|entry| entry.path.clone()).collect();
-        let files = files::of(&mut reader, entries, last_good);
+        let mut warnings = Vec::new();
+        let files = files::of(&mut reader, entries, last_good, &mut warnings);
         let inventory_files = files.iter().map(|file| file.path.clone()).collect();
-        let inventory = inventories::read(&mut reader, files, &file, last_good, moment);
+        let mut inventory = inventories::read(&mut reader, files, &file, last_good, moment);
+        inventory.warnings.extend(warnings);
         assemble(path, file, inventory, (inventory_files, listed), reader.environment)
     });
     reader.finish(config)
