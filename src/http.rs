@@ -18,10 +18,17 @@ use tokio::time::Instant;
 
 use crate::metrics::{Metrics, TargetGauges};
 use crate::pulse::Pulses;
-use crate::serving;
+use crate::serving::{self, Limits};
 
-/// How long open connections may hold up a stop.
-const GRACE: Duration = Duration::from_secs(2);
+pub mod listen;
+
+/// A scraper or two, a service manager and whoever looks; a scrape takes a second.
+const LIMITS: Limits = Limits {
+    connections: 64,
+    head: Duration::from_secs(30),
+    life: Duration::from_mins(5),
+    grace: Duration::from_secs(2),
+};
 
 /// What the listener shows.
 #[derive(Clone)]
@@ -75,7 +82,7 @@ pub async fn serve(
         .route("/-/ready", get(ready))
         .with_state(shown)
         .layer(from_fn_with_state(address, only_our_host));
-    serving::bounded(stop, GRACE, |stop| axum::serve(listener, router).with_graceful_shutdown(stop).into_future()).await
+    serving::serve(listener, router, |router, _| router, LIMITS, stop).await
 }
 
 async fn metrics(State(shown): State<Shown>) -> Response {

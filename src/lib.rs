@@ -23,6 +23,7 @@ pub mod plan;
 pub mod probe;
 pub mod pulse;
 pub mod receiver;
+pub mod reload;
 pub mod scan;
 pub mod secret;
 pub mod service_manager;

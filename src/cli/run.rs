@@ -8,7 +8,7 @@ use crate::clock::Clock;
 use crate::daemon::{Daemon, Stopped};
 use crate::logging::{self, Format};
 use crate::secret::Environment;
-use crate::signals::Stop;
+use crate::signals::{Hup, Stop};
 use crate::{config, demo};
 
 /// Runs the daemon until it is told to stop.
@@ -18,11 +18,13 @@ use crate::{config, demo};
 pub(super) async fn daemon(file: Option<&Path>, filter: &str, format: Format) -> anyhow::Result<Exit> {
     logging::init(format, filter)?;
     let environment = Environment::process();
-    let config = config::load(&config::locate(file, &environment), &environment)?;
+    let file = config::locate(file, &environment);
     let mut stop = Stop::signals()?;
     let daemon = tokio::select! {
-        started = Daemon::start(config, environment, Clock::system()) => match started {
+        started = Daemon::open(&file, environment, Clock::system(), Hup::signal()?) => match started {
             Ok(daemon) => daemon,
+            // What is wrong with a configuration is told as `config check` tells it.
+            Err(error) if error.is::<config::Mistakes>() => return Err(error),
             Err(error) => {
                 tracing::error!(error = format!("{error:#}"), "driftd did not start");
                 return Ok(Exit::Broken);

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::support::checkout;
 
 /// Each module of `src` and those that it may name.
-const ARROWS: [(&str, &[&str]); 30] = [
+const ARROWS: [(&str, &[&str]); 31] = [
     // Nouns and pure steps.
     ("model", &[]),
     ("judge", &["model"]),
@@ -25,7 +25,7 @@ const ARROWS: [(&str, &[&str]); 30] = [
     ("net", &["model", "secret"]),
     ("metrics", &["model"]),
     // Edges: they do not know each other.
-    ("config", &["model", "secret"]),
+    ("config", &["model", "secret", "net"]),
     ("probe", &["model", "net", "secret"]),
     ("store", &["model"]),
     ("receiver", &["model"]),
@@ -34,8 +34,9 @@ const ARROWS: [(&str, &[&str]); 30] = [
     ("scan", &["model", "judge", "clock", "crash", "net", "secret", "metrics", "probe", "store", "plan"]),
     ("watch", &["model", "clock", "crash", "metrics", "plan", "pulse", "scan"]),
     ("deliver", &["model", "clock", "crash", "backoff", "pulse", "receiver"]),
-    ("operations", &["model", "judge", "clock", "plan", "store", "scan", "watch"]),
-    ("http", &["metrics", "pulse", "serving"]),
+    ("reload", &["model", "config", "signals"]),
+    ("operations", &["model", "judge", "clock", "plan", "reload", "store", "scan", "watch"]),
+    ("http", &["model", "secret", "metrics", "serving", "plan", "operations", "pulse"]),
     ("control", &["operations", "serving"]),
     ("supervise", &["pulse", "signals"]),
     // The whole.
@@ -56,6 +57,7 @@ const ARROWS: [(&str, &[&str]); 30] = [
             "scan",
             "watch",
             "deliver",
+            "reload",
             "operations",
             "http",
             "control",
@@ -79,6 +81,7 @@ const ARROWS: [(&str, &[&str]); 30] = [
             "plan",
             "store",
             "receiver",
+            "reload",
             "scan",
             "operations",
             "control",

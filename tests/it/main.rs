@@ -12,6 +12,8 @@ mod crash;
 #[cfg(test)]
 mod decisions;
 #[cfg(test)]
+mod deployment;
+#[cfg(test)]
 mod eras;
 #[cfg(test)]
 mod exposition;
@@ -19,6 +21,10 @@ mod exposition;
 mod faces;
 #[cfg(test)]
 mod facets;
+#[cfg(test)]
+mod faults;
+#[cfg(test)]
+mod init;
 #[cfg(test)]
 mod layers;
 #[cfg(test)]
@@ -29,6 +35,8 @@ mod outage;
 mod pinned_peers;
 #[cfg(test)]
 mod relay;
+#[cfg(test)]
+mod reload;
 #[cfg(test)]
 mod routes;
 #[cfg(test)]
@@ -45,3 +53,7 @@ mod support_smoke;
 mod upgrade;
 #[cfg(test)]
 mod watchdog;
+#[cfg(test)]
+mod walk;
+#[cfg(test)]
+mod why;

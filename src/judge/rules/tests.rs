@@ -8,6 +8,7 @@ use serde::Deserialize;
 use super::*;
 use crate::judge::effective::held_to;
 use crate::judge::{canon, document, judge};
+use crate::model::policy::NO_POLICY;
 use crate::model::facet::FacetName;
 use crate::model::json::Json;
 use crate::model::memory::Memory;
@@ -63,7 +64,7 @@ fn holding(facet: &str, value: Option<&serde_json::Value>) -> Snapshot {
 
 fn said(pair: &Pair) -> Vec<String> {
     let (old, new) = (holding(&pair.facet, pair.before.as_ref()), holding(&pair.facet, pair.after.as_ref()));
-    let drifts = judge(&new.target.id, &held_to(&old), &Memory::default(), &new, &[]).drifts;
+    let drifts = judge(&new.target.id, &NO_POLICY, &held_to(&old), &Memory::default(), &new, &[]).drifts;
     let mut said: Vec<String> = drifts.iter().map(|drift| format!("{} {}", drift.rule, drift.path)).collect();
     said.sort();
     said
