@@ -52,8 +52,8 @@ mod support_smoke;
 #[cfg(test)]
 mod upgrade;
 #[cfg(test)]
-mod watchdog;
-#[cfg(test)]
 mod walk;
+#[cfg(test)]
+mod watchdog;
 #[cfg(test)]
 mod why;
