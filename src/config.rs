@@ -40,8 +40,8 @@ use crate::secret::Environment;
 use inventories::{Inventory, Moment};
 use reader::Reader;
 
-pub use files::expand;
 pub use error::{ConfigError, Mistake, Mistakes, Place, Snippet, Spot};
+pub use files::expand;
 pub use held::{Held, HeldReason, InventoryPart, LastFile, LastGood, Warning, key};
 pub use schema::{Described, schema};
 

@@ -65,7 +65,6 @@ impl Stall {
 /// # Panics
 /// When a test asks for it.
 #[cfg(debug_assertions)]
-#[expect(clippy::panic, reason = "a test asks for it, to see that it is told with the task's name")]
 pub fn stall(here: Stall) {
     let asked = |variable| std::env::var_os(variable).is_some_and(|name| name == here.name());
     assert!(!asked("DRIFTD_PANIC_AT"), "asked to by a test");

@@ -10,8 +10,8 @@ mod decide;
 pub mod document;
 mod office;
 mod read;
-mod renew;
 pub mod reference;
+mod renew;
 mod why;
 pub mod words;
 

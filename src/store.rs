@@ -66,8 +66,8 @@ pub use prune::{Horizon, Step, Sweep};
 pub use restore::{RestoreError, Restored};
 pub use views::{
     BaselineGauge, Carry, DriftFilter, Found, Gauges, HistoryRow, IncidentCount, IncidentState, LastScan, LedgerCheck,
-    LedgerFault, LedgerRow, MessageFilter, NoticeRow, Pending, Resumed, Retry, Run, Standing, StoredSnapshot, Synced, TargetDrift,
-    TargetRow, TargetState, Unchanged, UnitCount,
+    LedgerFault, LedgerRow, MessageFilter, NoticeRow, Pending, Resumed, Retry, Run, Standing, StoredSnapshot, Synced,
+    TargetDrift, TargetRow, TargetState, Unchanged, UnitCount,
 };
 pub use writer::Writer;
 

@@ -137,7 +137,10 @@ const fn stands(row: &DriftRow) -> bool {
 }
 
 fn confirmed_alone(row: &DriftRow, kind: IncidentKind) -> bool {
-    is_kind(row, kind) && row.incident.is_none() && stands(row) && matches!(row.state, DriftState::Open | DriftState::Rejected)
+    is_kind(row, kind)
+        && row.incident.is_none()
+        && stands(row)
+        && matches!(row.state, DriftState::Open | DriftState::Rejected)
 }
 
 /// What was confirmed joins, and with it what has been pending for as long: both sightings show it.
@@ -219,9 +222,7 @@ fn end_reason(id: IncidentId, rows: &BTreeMap<Digest, DriftRow>, transitions: &[
         Turn::Appeared | Turn::Confirmed | Turn::Changed => None,
     });
     let ignored = rows.values().filter(|row| row.incident == Some(id) && mark_of(row) == UnitMark::Ignored);
-    ended.chain(ignored.map(|_| EndReason::Ignored))
-    .max()
-    .unwrap_or(EndReason::Reverted)
+    ended.chain(ignored.map(|_| EndReason::Ignored)).max().unwrap_or(EndReason::Reverted)
 }
 
 /// How a drift ended; `None` while it has not.

@@ -5,8 +5,8 @@
 //! `notices`'; here they are run in order and their results become one write-set.
 
 mod assemble;
-mod chain;
 mod auto;
+mod chain;
 mod decisions;
 mod meanwhile;
 mod own;
@@ -213,7 +213,11 @@ pub fn settle_tick(scene: &Scene<'_>) -> Option<Settlement> {
     let mut step = life::life_tick(&lifted.rows, &settlement.facets, &moment);
     step.after(lifted);
     let looks_again = !settlement.ended_approvals.is_empty() || !settlement.history.is_empty();
-    if step.changed.is_empty() && !looks_again && scene.incidents() == scene.memory.incidents && suppress::is_quiet(scene) {
+    if step.changed.is_empty()
+        && !looks_again
+        && scene.incidents() == scene.memory.incidents
+        && suppress::is_quiet(scene)
+    {
         return None;
     }
     suppress::mark(&mut settlement, scene, &mut step);

@@ -12,7 +12,7 @@ const WITHHELD: &str = "withheld: they may quote what was being read";
 /// Has panics told as [`crate::logging`] tells everything else. A task that panics is told once more, by who runs it,
 /// with its name.
 pub fn tell_panics() {
-    std::panic::set_hook(Box::new(|panic| tell(panic)));
+    std::panic::set_hook(Box::new(tell));
 }
 
 #[expect(clippy::print_stderr, reason = "the last resort of a command that logs nothing")]

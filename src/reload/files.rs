@@ -231,4 +231,3 @@ fn version(path: &Path) -> Option<Version> {
         changed: (found.ctime(), found.ctime_nsec()),
     })
 }
-

@@ -34,7 +34,8 @@ impl Store {
     /// # Errors
     /// As SQLite says.
     pub async fn last_inventory(&self) -> Result<Vec<InventoryFile>> {
-        let rows = sqlx::query("SELECT * FROM inventory_file ORDER BY path").fetch_all(&mut *self.read().await?).await?;
+        let rows =
+            sqlx::query("SELECT * FROM inventory_file ORDER BY path").fetch_all(&mut *self.read().await?).await?;
         let file = |row: &sqlx::sqlite::SqliteRow| {
             let text = unpack("inventory file", row.bytes("body")?, row.u64("size")?)?;
             Ok(InventoryFile {

@@ -58,7 +58,7 @@ fn calls(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     for level in LEVELS {
         let opening = format!("tracing::{level}!(");
-        found.extend(text.match_indices(&opening).map(|(at, _)| arguments(&text[at + opening.len()..])));
+        found.extend(text.match_indices(&opening).map(|(at, _)| arguments(text.split_at(at + opening.len()).1)));
     }
     found
 }
@@ -71,12 +71,11 @@ fn arguments(text: &str) -> &str {
             _ if escaped => escaped = false,
             '\\' if quoted => escaped = true,
             '"' => quoted = !quoted,
-            '(' | '[' | '{' if !quoted => depth += 1,
-            ')' | ']' | '}' if !quoted => depth -= 1,
+            _ if !quoted => depth += step(character),
             _ => {}
         }
         if depth == 0 {
-            return &text[..at];
+            return text.split_at(at).0;
         }
     }
     panic!("a call of tracing does not end: {text}")
@@ -84,25 +83,21 @@ fn arguments(text: &str) -> &str {
 
 /// The names of the fields before the message.
 fn fields(arguments: &str) -> Vec<String> {
-    let (mut depth, mut from, mut parts) = (0, 0, Vec::new());
     // A string ends the fields: it is the message.
     let end = arguments.match_indices('"').map(|(at, _)| at).find(|at| {
-        let before = arguments[..*at].trim_end();
+        let before = arguments.split_at(*at).0.trim_end();
         before.is_empty() || before.ends_with(',') && depth_of(before) == 0
     });
-    let fields = &arguments[..end.unwrap_or(arguments.len())];
-    for (at, character) in fields.char_indices() {
-        match character {
-            '(' | '[' | '{' => depth += 1,
-            ')' | ']' | '}' => depth -= 1,
-            ',' if depth == 0 => {
-                parts.push(&fields[from..at]);
-                from = at + 1;
-            }
-            _ => {}
+    let mut parts = vec![String::new()];
+    let mut depth = 0;
+    for character in arguments.split_at(end.unwrap_or(arguments.len())).0.chars() {
+        depth += step(character);
+        match (character, parts.last_mut()) {
+            (',', _) if depth == 0 => parts.push(String::new()),
+            (_, Some(part)) => part.push(character),
+            (_, None) => {}
         }
     }
-    parts.push(&fields[from..]);
     let names = parts.into_iter().map(|part| {
         let name = part.split('=').next().unwrap_or_default();
         name.trim().trim_start_matches(['%', '?']).to_owned()
@@ -111,11 +106,15 @@ fn fields(arguments: &str) -> Vec<String> {
 }
 
 fn depth_of(text: &str) -> i32 {
-    text.chars().fold(0, |depth, character| match character {
-        '(' | '[' | '{' => depth + 1,
-        ')' | ']' | '}' => depth - 1,
-        _ => depth,
-    })
+    text.chars().map(step).sum()
+}
+
+fn step(character: char) -> i32 {
+    match character {
+        '(' | '[' | '{' => 1,
+        ')' | ']' | '}' => -1,
+        _ => 0,
+    }
 }
 
 #[test]

@@ -54,8 +54,8 @@ mod support_smoke;
 #[cfg(test)]
 mod upgrade;
 #[cfg(test)]
-mod watchdog;
-#[cfg(test)]
 mod walk;
+#[cfg(test)]
+mod watchdog;
 #[cfg(test)]
 mod why;

@@ -102,7 +102,11 @@ async fn a_wrong_edit_changes_nothing_but_metric_and_answer_and_a_right_one_is_l
     daemon.take_baseline("a").await;
     let before = daemon.target("a").await;
 
-    rename_over(&home, "inventory.yaml", "targets:\n  - { id: a, kind: mcp, url: nonsense }\n  - { id: B!, kind: mcp }\n");
+    rename_over(
+        &home,
+        "inventory.yaml",
+        "targets:\n  - { id: a, kind: mcp, url: nonsense }\n  - { id: B!, kind: mcp }\n",
+    );
     let refused = daemon.reload().await.unwrap_err();
     let Refused::Mistakes(mistakes) = &refused else { panic!("{refused:?}") };
     let check = home.driftd(&["config", "check"]).await;

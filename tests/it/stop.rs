@@ -49,7 +49,7 @@ impl Slow {
 
 /// Answers the request on `stream` with success.
 async fn answer(mut stream: tokio::net::TcpStream) {
-    let mut bytes = [0; 65536];
+    let mut bytes = vec![0; 65536];
     assert!(stream.read(&mut bytes).await.unwrap() > 0);
     stream.write_all(b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n").await.unwrap();
 }

@@ -127,7 +127,13 @@ fn a_second_holder_is_told_who_holds_the_lock_until_it_is_given_back() {
     let lock = Store::lock(&path).unwrap();
     let error = Store::lock(&path).unwrap_err();
     assert!(matches!(error, StoreError::Locked { pid: Some(pid) } if pid == std::process::id()), "{error}");
-    assert_eq!(error.to_string(), format!("the store is in use by process {}; stop it first, or give this one a store of its own", std::process::id()));
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "the store is in use by process {}; stop it first, or give this one a store of its own",
+            std::process::id()
+        )
+    );
     drop(lock);
     Store::lock(&path).unwrap();
 }

@@ -3,7 +3,6 @@
 use jiff::Timestamp;
 
 use crate::judge::alert::{DecisionWords, Story, compose};
-use crate::model::policy::NO_POLICY;
 use crate::model::alert::AlertType;
 use crate::model::baseline::BaselineFacet;
 use crate::model::confirm::Confirm;
@@ -16,6 +15,7 @@ use crate::model::memory::{LedgerHead, Memory};
 use crate::model::notice::Body;
 use crate::model::observation::{Asked, Detection, DetectionState, Era, Outcome, Transport};
 use crate::model::pointer::Pointer;
+use crate::model::policy::NO_POLICY;
 use crate::model::rule::{Class, Fold, Impact, RuleCase, Severity};
 use crate::model::snapshot::{MODEL, Snapshot};
 use crate::model::target::{Kind, TargetSummary};
