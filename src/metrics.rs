@@ -62,8 +62,7 @@ pub struct Metrics {
 pub const DELIVERY_OUTCOMES: [&str; 3] = ["sent", "failed", "given_up"];
 
 /// Store operations: the label of `driftd_store_errors_total`.
-pub const STORE_OPERATIONS: [&str; 8] =
-    ["read", "commit", "flush", "outbox", "gauges", "prune", "backup", "probe"];
+pub const STORE_OPERATIONS: [&str; 8] = ["read", "commit", "flush", "outbox", "gauges", "prune", "backup", "probe"];
 
 impl Metrics {
     /// Registers everything; series of closed label sets start at zero.

@@ -39,8 +39,7 @@ impl Office {
         let incidents = self.store.incidents(true).await?;
         let snapshot = self.store.latest_snapshot(&id).await?;
         let facets = snapshot.as_ref().map(|snapshot| facets(snapshot, &memory)).unwrap_or_default();
-        let overview =
-            Overview { held: count(memory.baseline.len()), awaiting: Overview::awaiting(&memory.facets) };
+        let overview = Overview { held: count(memory.baseline.len()), awaiting: Overview::awaiting(&memory.facets) };
         let target = self.target_document(&row, overview, &incidents);
         Ok(Answer::Target(Box::new(TargetInFull {
             target,

@@ -153,11 +153,7 @@ async fn values(conn: &mut SqliteConnection, checked: &mut Checked) {
     missing.into_iter().for_each(|problem| checked.told(problem));
 }
 
-async fn each_value(
-    conn: &mut SqliteConnection,
-    present: &mut BTreeSet<Digest>,
-    checked: &mut Checked,
-) -> Result<()> {
+async fn each_value(conn: &mut SqliteConnection, present: &mut BTreeSet<Digest>, checked: &mut Checked) -> Result<()> {
     let mut unpacker = Unpacker::new()?;
     let mut rows = sqlx::query("SELECT digest, size, body FROM blob").fetch(conn);
     while let Some(row) = rows.try_next().await? {

@@ -28,8 +28,7 @@ const READERS: u32 = 4;
 pub(super) async fn writer(path: &Path) -> Result<SqliteConnection, StoreError> {
     create(path)?;
     // What retention frees is given back to the file system; a database is asked for that before its first table.
-    let options =
-        options(path).synchronous(SqliteSynchronous::Full).auto_vacuum(SqliteAutoVacuum::Incremental);
+    let options = options(path).synchronous(SqliteSynchronous::Full).auto_vacuum(SqliteAutoVacuum::Incremental);
     let mut conn = options.connect().await?;
     let version = schema::inspect(&mut conn).await?;
     // After the inspection: a database that is not ours keeps its own journal.
@@ -71,6 +70,14 @@ pub(super) fn readers(path: &Path) -> SqlitePool {
         .max_connections(READERS)
         .acquire_timeout(BUSY)
         .test_before_acquire(false)
+        // One whose view SQLite has ended by itself (an I/O error) is counted as reading for ever, and would be stuck
+        // in its next view: see `super::transaction`.
+        .before_acquire(|conn, _| {
+            Box::pin(async move {
+                conn.ping().await?;
+                Ok(!conn.is_in_transaction())
+            })
+        })
         // One that is open needs no descriptor, and reads the file that was opened, whatever its path leads to later.
         .idle_timeout(None)
         .max_lifetime(None)

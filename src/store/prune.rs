@@ -218,7 +218,8 @@ impl Store {
         let mut referred = BTreeSet::new();
         references::each(&mut view, |_, digest| {
             referred.insert(Mark::of(digest));
-        }).await?;
+        })
+        .await?;
         unreferenced(&mut view, &referred).await
     }
 

@@ -375,7 +375,10 @@ async fn without_descriptors_scans_fail_as_ours_and_the_listeners_live() {
     let home = home(&peer.url(), &hook, &directory.path().join("driftd.db"), "confirm: { sightings: 2, after: 1s }\n");
     let yaml = std::fs::read_to_string(home.path().join("driftd.yaml")).unwrap();
     home.write("driftd.yaml", &yaml.replace("127.0.0.1:0", &metrics.to_string()));
-    home.write("inventory.yaml", &format!("targets:\n  - {{ id: peer, kind: mcp, url: {:?}, every: 1s }}\n", peer.url()));
+    home.write(
+        "inventory.yaml",
+        &format!("targets:\n  - {{ id: peer, kind: mcp, url: {:?}, every: 1s }}\n", peer.url()),
+    );
     let mut command = home.command();
     command.args(["--log", "warn", "run"]).stderr(Stdio::null());
     let mut daemon = command.spawn().unwrap();
@@ -412,7 +415,11 @@ async fn without_descriptors_scans_fail_as_ours_and_the_listeners_live() {
     assert_eq!(sum(&now, "driftd_scans_total{outcome=\"unreachable\"}"), 0.0, "{now}");
     assert_eq!(sum(&now, "driftd_target_up"), 1.0, "{now}");
     let said = home.driftd(&["drift"]).await;
-    assert!(String::from_utf8_lossy(&said.stdout).contains("nothing stands"), "{}", String::from_utf8_lossy(&said.stdout));
+    assert!(
+        String::from_utf8_lossy(&said.stdout).contains("nothing stands"),
+        "{}",
+        String::from_utf8_lossy(&said.stdout)
+    );
     assert!(hook.tries().is_empty());
     daemon.kill().await.unwrap();
 }

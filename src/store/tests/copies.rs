@@ -47,7 +47,10 @@ async fn each_kind_of_damage_is_told() {
         ("UPDATE blob SET body = x'00'", "the value sha256:"),
         ("DELETE FROM blob", "which is missing"),
         ("DELETE FROM incident", "refer to rows of incident that are missing"),
-        ("DROP TRIGGER ledger_never_changes; UPDATE ledger SET entry = replace(entry, 'a release', 'x')", "was changed"),
+        (
+            "DROP TRIGGER ledger_never_changes; UPDATE ledger SET entry = replace(entry, 'a release', 'x')",
+            "was changed",
+        ),
         ("DROP TRIGGER ledger_never_shrinks; DELETE FROM ledger WHERE no = 1", "ledger: entry 1 is missing"),
         ("UPDATE memory SET facets = '{'", "what is remembered of a"),
         ("UPDATE run SET detail = x'00'", "the newest snapshot of a"),
@@ -167,10 +170,7 @@ async fn nothing_is_written_to_a_file_that_was_deleted_or_replaced() {
     assert!(matches!(deleted, StoreError::Moved(_)), "{deleted}");
     std::fs::write(&fixture.path, "").unwrap();
     assert!(matches!(fixture.store.targets().await.unwrap_err(), StoreError::Moved(_)), "nor read from another one");
-    let settlement = crate::model::settlement::Settlement {
-        ledger: vec![super::fixtures::entry(head)],
-        ..quiet(2, 2)
-    };
+    let settlement = crate::model::settlement::Settlement { ledger: vec![super::fixtures::entry(head)], ..quiet(2, 2) };
     let replaced = fixture.store.writer().await.commit(&settlement, None, at(2)).await.unwrap_err();
     assert!(matches!(replaced, StoreError::Moved(_)), "{replaced}");
     let told = health.borrow_and_update().clone();

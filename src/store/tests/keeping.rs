@@ -327,7 +327,9 @@ async fn room_that_is_freed_is_given_back() {
     for n in 0..120 {
         world.now += 1;
         // Random text, which does not shrink.
-        let noise: String = (0..4000).map(|at| crate::model::digest::Digest::of_parts([n.to_string(), at.to_string()]).short()).collect();
+        let noise: String = (0..4000)
+            .map(|at| crate::model::digest::Digest::of_parts([n.to_string(), at.to_string()]).short())
+            .collect();
         world.shows(&noise).await;
     }
     let store = &world.fixture.store;
