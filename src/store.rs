@@ -35,6 +35,7 @@ mod schema;
 mod snapshots;
 mod targets;
 mod ticking;
+mod transaction;
 mod values;
 mod views;
 mod waiting;
@@ -90,8 +91,11 @@ struct Inner {
 }
 
 /// What only the writer touches.
+#[derive(Debug)]
 struct WriteSide {
     conn: SqliteConnection,
+    /// A transaction was begun, and neither committed nor undone.
+    in_transaction: bool,
 }
 
 impl Inner {
@@ -132,7 +136,7 @@ impl Store {
             place: health::Place::of(path)?,
             health: tokio::sync::watch::Sender::new(Health::Fine),
             readers: open::readers(path),
-            writer: tokio::sync::Mutex::new(WriteSide { conn }),
+            writer: tokio::sync::Mutex::new(WriteSide::new(conn)),
             buffer: runs::Buffer::default(),
             incident_ids: Mutex::new(Arc::new(ids)),
         };
@@ -167,7 +171,9 @@ impl Store {
 
     /// The one writer, once nobody else writes.
     pub async fn writer(&self) -> Writer<'_> {
-        Writer { store: self, side: self.inner.writer.lock().await }
+        let mut side = self.inner.writer.lock().await;
+        side.clean().await;
+        Writer { store: self, side }
     }
 
     /// Bytes of the database and its log.

@@ -43,6 +43,7 @@ pub(super) async fn commit(
     scan: Option<&Snapshot>,
     now: Timestamp,
 ) -> Result<(), StoreError> {
+    writer.side.clean().await;
     let buffer = &writer.store.inner.buffer;
     let target = &settlement.target;
     let step = step(&mut writer.side.conn, settlement, scan, buffer.get(target)).await?;

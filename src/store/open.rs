@@ -70,6 +70,14 @@ pub(super) fn readers(path: &Path) -> SqlitePool {
         .max_connections(READERS)
         .acquire_timeout(BUSY)
         .test_before_acquire(false)
+        // One whose view SQLite has ended by itself (an I/O error) is counted as reading for ever, and would be stuck
+        // in its next view: see `super::transaction`.
+        .before_acquire(|conn, _| {
+            Box::pin(async move {
+                conn.ping().await?;
+                Ok(!conn.is_in_transaction())
+            })
+        })
         // One that is open needs no descriptor, and reads the file that was opened, whatever its path leads to later.
         .idle_timeout(None)
         .max_lifetime(None)

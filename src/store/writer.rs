@@ -1,10 +1,10 @@
 //! Everything that writes, one at a time.
 
 use jiff::Timestamp;
-use sqlx::{Connection as _, Sqlite, Transaction};
 use tokio::sync::MutexGuard;
 
 use super::runs::Buffered;
+use super::transaction::Tx;
 use super::{Result, Retry, Store, Synced, Unchanged, WriteSide, commit, memory, outbox, runs, targets};
 use crate::model::bulletin::Bulletin;
 use crate::model::memory::Memory;
@@ -43,6 +43,7 @@ impl Writer<'_> {
     /// # Errors
     /// As SQLite says.
     pub async fn memory_beside(&mut self, target: &TargetId, siblings: &[TargetId]) -> Result<Memory> {
+        self.side.clean().await;
         let ahead = self.store.inner.buffer.get(target);
         memory::load(&mut self.side.conn, target, siblings, ahead, self.store.incident_ids()).await
     }
@@ -83,9 +84,9 @@ impl Writer<'_> {
         Ok(posted)
     }
 
-    pub(super) async fn begin(&mut self) -> Result<Transaction<'_, Sqlite>> {
+    pub(super) async fn begin(&mut self) -> Result<Tx<'_>> {
         self.store.stands()?;
-        Ok(self.side.conn.begin_with("BEGIN IMMEDIATE").await?)
+        self.side.begin().await
     }
 }
 

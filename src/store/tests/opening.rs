@@ -96,8 +96,13 @@ async fn a_full_database_is_told_apart_and_changes_nothing() {
     settlement.history[0].text = "x".repeat(100_000);
     let error = writer.commit(&settlement, None, at(0)).await.unwrap_err();
     assert!(matches!(error, StoreError::Full), "{error}");
+    assert!(writer.commit(&settlement, None, at(0)).await.is_err());
+    let limit = sqlx::AssertSqlSafe(format!("PRAGMA max_page_count = {}", pages + 1000));
+    sqlx::query(limit).execute(&mut writer.side.conn).await.unwrap();
     drop(writer);
     assert_eq!(fixture.store.ledger_head().await.unwrap(), LedgerHead::default());
+    fixture.commit(&settlement, None).await;
+    assert_eq!(fixture.store.ledger_head().await.unwrap().no, 2, "it goes on once there is room");
 }
 
 #[tokio::test]
