@@ -33,9 +33,9 @@ use crate::secret::Environment;
 
 use reader::Reader;
 
-pub use listed::expand;
 pub use error::{ConfigError, Mistake, Mistakes, Place, Snippet, Spot};
 pub use held::{Held, HeldReason, InventoryPart, LastFile, LastGood, key};
+pub use listed::expand;
 
 /// Everything that the files say, defaults applied.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -275,8 +275,7 @@ struct Ground {
 
 async fn open_store(path: &Path) -> anyhow::Result<(StoreLock, Store)> {
     let lock = Store::lock(path).with_context(|| format!("failed to lock {}", path.display()))?;
-    let store =
-        Store::open(path).await.with_context(|| format!("failed to open the store {}", path.display()))?;
+    let store = Store::open(path).await.with_context(|| format!("failed to open the store {}", path.display()))?;
     Ok((lock, store))
 }
 

@@ -10,8 +10,8 @@ mod decide;
 pub mod document;
 mod office;
 mod read;
-mod renew;
 pub mod reference;
+mod renew;
 pub mod words;
 
 pub use carry::Carries;

@@ -208,3 +208,5 @@ impl Reload {
     }
 }
 
+#[cfg(test)]
+mod tests;

@@ -361,8 +361,8 @@ impl Scanner {
         let lasts = |quiet: &&Quiet| observation.outcome == Outcome::Ok && quiet.lasts(self.clock.now());
         let Some(quiet) = before.quiet.as_ref().filter(lasts) else { return Ok(None) };
         // While a target is quiet no order is ignored, which is all that memory says to a snapshot.
-        let other =
-            (!quiet.is_echoed(observation)).then(|| judge::snapshot::snapshot(observation, &target.summary(), &Memory::default()));
+        let other = (!quiet.is_echoed(observation))
+            .then(|| judge::snapshot::snapshot(observation, &target.summary(), &Memory::default()));
         if other.as_ref().is_some_and(|snapshot| snapshot.digest != quiet.snapshot) {
             return Ok(None);
         }

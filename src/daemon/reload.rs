@@ -101,7 +101,8 @@ impl Renewal {
         let (file, environment) = (self.config.file.clone(), self.environment.clone());
         let read = move || config::load_with(&file, &environment, &last_good, &rule_ids());
         let read = tokio::task::spawn_blocking(read).await;
-        let read = read.map_err(|_| NotReloaded::Failed("reading the configuration broke: a fault of driftd".to_owned()))?;
+        let read =
+            read.map_err(|_| NotReloaded::Failed("reading the configuration broke: a fault of driftd".to_owned()))?;
         read.map_err(|mistakes| NotReloaded::Mistakes(mistakes.each()))
     }
 
@@ -167,7 +168,8 @@ impl Renewal {
             }
             Err(NotReloaded::Mistakes(mistakes)) => {
                 tracing::error!(
-                    mistakes = mistakes.len(), asked,
+                    mistakes = mistakes.len(),
+                    asked,
                     "the configuration has mistakes; the one before stays in force (`driftd config check` tells them all)"
                 );
                 for mistake in mistakes.iter().take(LOGGED) {

@@ -70,11 +70,13 @@ async fn over(conn: &mut SqliteConnection, carry: &Carry, now: Timestamp) -> Res
     for row in drifts {
         drifts::put(&mut *conn, to, row).await?;
     }
-    sqlx::query("UPDATE target SET first_seen = min(first_seen, (SELECT first_seen FROM target WHERE id = ?)) WHERE id = ?")
-        .bind(from.as_str())
-        .bind(to.as_str())
-        .execute(&mut *conn)
-        .await?;
+    sqlx::query(
+        "UPDATE target SET first_seen = min(first_seen, (SELECT first_seen FROM target WHERE id = ?)) WHERE id = ?",
+    )
+    .bind(from.as_str())
+    .bind(to.as_str())
+    .execute(&mut *conn)
+    .await?;
     sqlx::query("UPDATE target SET became = ?, retired_at = coalesce(retired_at, ?) WHERE id = ?")
         .bind(to.as_str())
         .bind(super::columns::millis(now))

@@ -133,7 +133,13 @@ async fn messages_of_a_receiver_that_left_wait_until_it_is_back() {
     .await;
     let without: String = driftd
         .lines()
-        .map(|line| if line.contains("name: hook") { "  - { name: terminal, console: {} }\n".to_owned() } else { format!("{line}\n") })
+        .map(|line| {
+            if line.contains("name: hook") {
+                "  - { name: terminal, console: {} }\n".to_owned()
+            } else {
+                format!("{line}\n")
+            }
+        })
         .filter(|line| !line.contains("to: [ hook ]"))
         .collect();
     rename_over(&home, "driftd.yaml", &without);

@@ -104,8 +104,13 @@ impl Daemon {
 
     /// Starts it at `now`.
     pub(crate) async fn start_at(home: &Home, now: Timestamp) -> Self {
+        Self::start_with(home, home.config(), now).await
+    }
+
+    /// Starts it with a configuration that the home's files may not say.
+    pub(crate) async fn start_with(home: &Home, config: config::Config, now: Timestamp) -> Self {
         let (clock, hand) = Clock::manual(now);
-        let daemon = Running::start(home.config(), home.environment(), clock).await.unwrap();
+        let daemon = Running::start(config, home.environment(), clock).await.unwrap();
         let (control, metrics) = (daemon.control().to_owned(), daemon.metrics_address());
         let (listen, inside) = (daemon.listen_address(), daemon.inside());
         let (mut asked, stop) = Stop::by_hand();
