@@ -207,3 +207,6 @@ impl Reload {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

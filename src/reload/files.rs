@@ -231,3 +231,46 @@ fn version(path: &Path) -> Option<Version> {
         changed: (found.ctime(), found.ctime_nsec()),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nothing is told by the kernel here: only a poll can see it.
+    #[tokio::test]
+    async fn what_the_kernel_does_not_tell_is_seen_by_looking() {
+        let home = tempfile::tempdir().unwrap();
+        let daemon = home.path().join("driftd.yaml");
+        fs::write(&daemon, "a").unwrap();
+        let files =
+            Files { daemon: daemon.clone(), listed: vec![home.path().join("*.inventory")], ours: PathBuf::new() };
+        let mut lookout = Lookout::new(files, Duration::from_millis(5));
+        lookout.watcher = None;
+        lookout.note().await;
+        for change in 0..3 {
+            match change {
+                0 => fs::write(&daemon, "b").unwrap(),
+                1 => fs::write(home.path().join("team.inventory"), "").unwrap(),
+                _ => fs::remove_file(home.path().join("team.inventory")).unwrap(),
+            }
+            tokio::time::timeout(Duration::from_secs(60), lookout.changed()).await.unwrap();
+            lookout.note().await;
+        }
+    }
+
+    #[test]
+    fn reading_and_our_own_store_tell_nothing() {
+        use notify::event::{AccessKind, AccessMode, CreateKind};
+        let event = |kind, path: &str| notify::Event::new(kind).add_path(PathBuf::from(path));
+        let ours = Path::new("/state/driftd.db");
+        for (event, told) in [
+            (event(EventKind::Create(CreateKind::File), "/state/driftd.yaml"), true),
+            (event(EventKind::Create(CreateKind::File), "/state/driftd.db-wal"), false),
+            (event(EventKind::Access(AccessKind::Open(AccessMode::Any)), "/state/driftd.yaml"), false),
+            (event(EventKind::Access(AccessKind::Close(AccessMode::Write)), "/state/driftd.yaml"), true),
+            (notify::Event::new(EventKind::Any), true),
+        ] {
+            assert_eq!(tells(&event, ours), told, "{event:?}");
+        }
+    }
+}

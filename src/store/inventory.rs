@@ -94,3 +94,34 @@ async fn put(conn: &mut SqliteConnection, path: &[u8], file: &InventoryFile, now
     .await?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(path: &[u8], text: &str) -> InventoryFile {
+        InventoryFile {
+            path: PathBuf::from(OsString::from_vec(path.to_vec())),
+            digest: Digest::of_bytes(text.as_bytes()),
+            text: text.to_owned(),
+            ids: ["a".parse().unwrap()].into(),
+        }
+    }
+
+    #[tokio::test]
+    async fn the_inventory_in_force_is_what_is_kept_and_nothing_else() {
+        let home = tempfile::tempdir().unwrap();
+        let store = Store::open(&home.path().join("driftd.db")).await.unwrap();
+        let now = Timestamp::UNIX_EPOCH;
+        assert!(store.last_inventory().await.unwrap().is_empty());
+        let mut files = vec![file(b"/etc/a.yaml", "targets: []"), file(b"/etc/b\xff.yaml", "")];
+        store.keep_inventory(&files, now).await.unwrap();
+        assert_eq!(store.last_inventory().await.unwrap(), files, "a path need not be text");
+        files.pop();
+        files[0] = file(b"/etc/a.yaml", "targets: [ {} ]");
+        store.keep_inventory(&files, now).await.unwrap();
+        assert_eq!(store.last_inventory().await.unwrap(), files);
+        store.keep_inventory(&[], now).await.unwrap();
+        assert!(store.last_inventory().await.unwrap().is_empty());
+    }
+}
