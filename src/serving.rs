@@ -1,5 +1,7 @@
-//! Serving that ends, and that nobody can use up: connections are capped in number, in how long they may take to say
-//! what they want, and in how long they last; and whoever holds one open does not hold up a stop.
+//! Serving that ends, and that nobody can use up.
+//!
+//! Connections are capped in number, in how long they may take to say what they want, and in how long they last; and
+//! whoever holds one open does not hold up a stop.
 
 use std::io;
 use std::time::Duration;
@@ -25,10 +27,11 @@ pub struct Limits {
     pub grace: Duration,
 }
 
-/// Serves `router` until `stop` completes, and then for at most the limits' grace: requests under way are answered,
-/// half a request that never becomes a whole one is left. `dress` adds to the router what a connection says of itself.
+/// Serves `router` until `stop` completes, and then for at most the limits' grace.
 ///
-/// Where no descriptor is left, accepting waits (a second, in axum's [`Listener`]s) and goes on.
+/// Requests under way are answered, half a request that never becomes a whole one is left. `dress` adds to the router
+/// what a connection says of itself. Where no descriptor is left, accepting waits (a second, in axum's [`Listener`]s)
+/// and goes on.
 pub async fn serve<L: Listener>(
     mut listener: L,
     router: Router,

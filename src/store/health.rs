@@ -120,9 +120,6 @@ impl Store {
     }
 }
 
-#[expect(clippy::unnecessary_fallible_conversions, reason = "the width of these differs between platforms")]
 fn room(found: &nix::sys::statvfs::Statvfs) -> u64 {
-    let blocks = u64::try_from(found.blocks_available()).unwrap_or(u64::MAX);
-    let size = u64::try_from(found.fragment_size()).unwrap_or(1);
-    blocks.saturating_mul(size)
+    found.blocks_available().saturating_mul(found.fragment_size())
 }
