@@ -34,10 +34,16 @@ const LIMITS: Limits = Limits {
 /// Answers of the daemon are at most this long.
 const MAX_ANSWER: usize = 256 << 20;
 
-/// A bound control socket; the file is removed when it is dropped.
+/// A bound control socket.
 #[derive(Debug)]
 pub struct Control {
-    listener: Option<UnixListener>,
+    listener: UnixListener,
+}
+
+/// The file of a control socket; it is removed when this is dropped, which is after the store is closed: who comes
+/// later finds neither.
+#[derive(Debug)]
+pub struct SocketFile {
     path: PathBuf,
 }
 
@@ -47,7 +53,7 @@ impl Control {
     ///
     /// # Errors
     /// When the path is taken by a living socket or by something that is no socket, or cannot be bound.
-    pub fn bind(path: &Path) -> io::Result<Self> {
+    pub fn bind(path: &Path) -> io::Result<(Self, SocketFile)> {
         use std::os::unix::fs::FileTypeExt as _;
         match std::fs::symlink_metadata(path) {
             Ok(found) if found.file_type().is_socket() => {
@@ -64,26 +70,29 @@ impl Control {
         }
         let listener = UnixListener::bind(path)?;
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o660))?;
-        Ok(Self { listener: Some(listener), path: path.to_owned() })
+        Ok((Self { listener }, SocketFile { path: path.to_owned() }))
     }
 
     /// Answers until `stop` completes; requests under way are answered first.
     ///
     /// # Errors
     /// When accepting fails for good.
-    pub async fn serve(
-        mut self,
-        office: Arc<Office>,
-        stop: impl Future<Output = ()> + Send + 'static,
-    ) -> io::Result<()> {
-        let Some(listener) = self.listener.take() else { return Ok(()) };
+    pub async fn serve(self, office: Arc<Office>, stop: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
+        let listener = self.listener;
         let router = Router::new().route("/v1", post(answer)).with_state(office);
         let named = |router: Router, stream: &UnixStream| router.layer(Extension(ConnectInfo(Peer::of(stream))));
         serving::serve(listener, router, named, LIMITS, stop).await
     }
 }
 
-impl Drop for Control {
+impl SocketFile {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for SocketFile {
     fn drop(&mut self) {
         // Nothing more can be done when this fails; the next start replaces the file.
         let _ = std::fs::remove_file(&self.path);
@@ -126,6 +135,7 @@ const fn status(refused: &Refused) -> StatusCode {
         Refused::NotFound(_) => StatusCode::NOT_FOUND,
         Refused::Usage(_) => StatusCode::BAD_REQUEST,
         Refused::Conflict(_) => StatusCode::CONFLICT,
+        Refused::Mistakes(_) => StatusCode::UNPROCESSABLE_ENTITY,
         Refused::Store(_) => StatusCode::INTERNAL_SERVER_ERROR,
         Refused::NeedsDaemon(_) => StatusCode::SERVICE_UNAVAILABLE,
     }

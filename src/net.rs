@@ -11,6 +11,7 @@ use ipnet::IpNet;
 use tokio::sync::Semaphore;
 
 pub mod body;
+mod certificate;
 pub mod class;
 pub mod client;
 pub mod document;

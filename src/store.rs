@@ -6,6 +6,7 @@
 
 mod backup;
 mod baselines;
+mod carry;
 mod check;
 mod columns;
 mod commit;
@@ -15,6 +16,8 @@ mod gauges;
 mod health;
 mod history;
 mod incidents;
+mod inventory;
+mod kin;
 mod ledger;
 mod lock;
 pub mod marks;
@@ -35,6 +38,7 @@ mod ticking;
 mod transaction;
 mod values;
 mod views;
+mod waiting;
 mod writer;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -56,14 +60,15 @@ pub use backup::{CopyError, Replace};
 pub use check::Checked;
 pub use error::StoreError;
 pub use health::Health;
+pub use inventory::InventoryFile;
 pub use lock::StoreLock;
 pub use overview::Overview;
 pub use prune::{Horizon, Step, Sweep};
 pub use restore::{RestoreError, Restored};
 pub use views::{
-    BaselineGauge, DriftFilter, Found, Gauges, HistoryRow, IncidentCount, IncidentState, LastScan, LedgerCheck,
-    LedgerFault, LedgerRow, MessageFilter, Pending, Resumed, Retry, Run, Standing, StoredSnapshot, Synced, TargetDrift,
-    TargetRow, TargetState, Unchanged, UnitCount,
+    BaselineGauge, Carry, DriftFilter, Found, Gauges, HistoryRow, IncidentCount, IncidentState, LastScan, LedgerCheck,
+    LedgerFault, LedgerRow, MessageFilter, NoticeRow, Pending, Resumed, Retry, Run, Standing, StoredSnapshot, Synced,
+    TargetDrift, TargetRow, TargetState, Unchanged, UnitCount,
 };
 pub use writer::Writer;
 
@@ -222,7 +227,7 @@ impl Store {
     /// As SQLite says.
     pub async fn memory(&self, target: &TargetId) -> Result<Memory> {
         let ahead = self.inner.buffer.get(target);
-        memory::load(&mut *self.read().await?, target, ahead, self.incident_ids()).await
+        memory::load(&mut *self.read().await?, target, &[], ahead, self.incident_ids()).await
     }
 
     /// What the scanning of `targets` goes on from: three queries for all of them, and no values. One that was never
@@ -374,6 +379,14 @@ impl Store {
     /// As SQLite says.
     pub async fn due_notices(&self, now: Timestamp) -> Result<Vec<Notice>> {
         outbox::due_notices(&mut *self.read().await?, now).await
+    }
+
+    /// All notices of an incident, the oldest first, and what became of each.
+    ///
+    /// # Errors
+    /// As SQLite says.
+    pub async fn notices(&self, incident: IncidentId) -> Result<Vec<NoticeRow>> {
+        outbox::notices_of(&mut *self.read().await?, incident).await
     }
 
     /// What receivers were told of `incidents`.

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::http::Readiness;
 use crate::metrics::Metrics;
 use crate::operations::Office;
+use crate::pulse::{For, Pulse};
 use crate::store::{Health, LedgerCheck, StoreError};
 
 mod backups;
@@ -26,21 +27,34 @@ use pruning::Pruning;
 /// How long after a failed write the store is tried again.
 const TRY_AGAIN: Duration = Duration::from_secs(5);
 
+/// The minute's work is done without a beat when none comes for so long.
+const LATE_BEAT: Duration = Duration::from_secs(90);
+
+/// Within what time the loop comes round, waiting for the store not counted.
+pub(super) const ROUND: Duration = Duration::from_mins(4);
+
 /// The minute's work.
 #[derive(Debug)]
 pub(super) struct Housekeeping {
     office: Arc<Office>,
     metrics: Arc<Metrics>,
     ready: watch::Sender<Readiness>,
+    incidents: watch::Sender<u64>,
 }
 
 impl Housekeeping {
-    pub(super) const fn new(office: Arc<Office>, metrics: Arc<Metrics>, ready: watch::Sender<Readiness>) -> Self {
-        Self { office, metrics, ready }
+    pub(super) const fn new(
+        office: Arc<Office>,
+        metrics: Arc<Metrics>,
+        ready: watch::Sender<Readiness>,
+        incidents: watch::Sender<u64>,
+    ) -> Self {
+        Self { office, metrics, ready, incidents }
     }
 
     /// Works until `stop`.
-    pub(super) async fn run(self, mut beats: mpsc::Receiver<()>, stop: CancellationToken) {
+    pub(super) async fn run(self, mut beats: mpsc::Receiver<()>, stop: CancellationToken, pulse: Pulse) {
+        pulse.wait(For::Disk, self.count()).await;
         let mut health = self.office.store.health();
         self.show(&health.borrow_and_update());
         let (mut copies, mut pruning) = (Copies::default(), Pruning::default());
@@ -49,7 +63,9 @@ impl Housekeeping {
         let mut verifying = JoinSet::new();
         let office = Arc::clone(&self.office);
         verifying.spawn(async move { office.store.verify_ledger().await });
+        let mut late = std::pin::pin!(tokio::time::sleep(LATE_BEAT));
         loop {
+            pulse.moved();
             let failing = *health.borrow() != Health::Fine;
             tokio::select! {
                 () = stop.cancelled() => return,
@@ -57,17 +73,38 @@ impl Housekeeping {
                     Ok(()) => self.show(&health.borrow_and_update()),
                     Err(_) => return,
                 },
-                () = tokio::time::sleep(TRY_AGAIN), if failing => self.try_store().await,
+                () = tokio::time::sleep(TRY_AGAIN), if failing => pulse.wait(For::Disk, self.try_store()).await,
                 Some(verified) = verifying.join_next() => {
-                    self.tell_ledger(verified.unwrap_or_else(|error| Err(StoreError::Other(error.to_string()))));
+                    // Its words may quote what was read; the log has its place.
+                    self.tell_ledger(verified.unwrap_or_else(|_| Err(StoreError::Other("the check broke".to_owned()))));
                 }
                 made = copies.next() => copies.tell(made, &self.metrics, self.office.clock.now()),
                 beat = beats.recv() => {
                     if beat.is_none() {
                         return;
                     }
-                    self.minute(&mut pruning, &mut copies).await;
+                    late.set(tokio::time::sleep(LATE_BEAT));
+                    pulse.wait(For::Disk, self.minute(&mut pruning, &mut copies)).await;
                 }
+                () = &mut late => {
+                    tracing::error!(seconds = LATE_BEAT.as_secs(), "the housekeeping beat is late");
+                    late.set(tokio::time::sleep(LATE_BEAT));
+                    pulse.wait(For::Disk, self.minute(&mut pruning, &mut copies)).await;
+                }
+            }
+        }
+    }
+
+    /// Counts what is open, for the line of status.
+    async fn count(&self) {
+        match self.office.store.gauges(self.office.clock.now()).await {
+            Ok(gauges) => {
+                let open = gauges.incidents.iter().map(|count| count.incidents).sum();
+                self.incidents.send_replace(open);
+            }
+            Err(error) => {
+                self.metrics.store_errors.with_label_values(&["read"]).inc();
+                tracing::error!(%error, "open incidents could not be counted");
             }
         }
     }
@@ -119,13 +156,14 @@ impl Housekeeping {
         self.try_store().await;
         if let Err(refused) = self.office.tick().await {
             self.metrics.store_errors.with_label_values(&["commit"]).inc();
-            tracing::error!(%refused, "the minute's tick could not be settled");
+            tracing::error!(error = %refused, "the minute's tick could not be settled");
         }
         let now = self.office.clock.now();
         if let Err(error) = pruning.minute(&self.office.store, self.office.plan.plan().retention, now).await {
             self.failed("prune", &error, "what is old could not be removed");
         }
         copies.start_if_due(&self.office, now);
+        self.count().await;
     }
 
     fn failed(&self, operation: &'static str, error: &StoreError, what: &'static str) {

@@ -37,6 +37,8 @@ pub struct TargetRow {
     pub credential_ok: Option<bool>,
     /// Last complete scan.
     pub last_success: Option<Timestamp>,
+    /// When the certificate ends that it showed last; `None` over plain HTTP.
+    pub certificate_ends: Option<Timestamp>,
     /// Sight of each facet.
     pub facets: BTreeMap<FacetName, FacetSight>,
     /// A person has reviewed its baseline; `None` without one.
@@ -161,6 +163,7 @@ struct Families {
     confirmed: Family,
     credential_ok: Family,
     last_success: Family,
+    certificate_ends: Family,
     facet_watched: Family,
     facet_last_seen: Family,
     baseline_reviewed: Family,
@@ -195,6 +198,11 @@ impl Families {
                 "scan_last_success_timestamp_seconds",
                 &["target"],
                 "When the target's last complete scan ended.",
+            ),
+            certificate_ends: Family::new(
+                "tls_certificate_not_after_timestamp_seconds",
+                &["target"],
+                "When the certificate ends that the target showed last; absent over plain HTTP.",
             ),
             facet_watched: Family::new(
                 "facet_watched",
@@ -239,13 +247,14 @@ impl Families {
         }
     }
 
-    fn all(self) -> [Family; 13] {
+    fn all(self) -> [Family; 14] {
         [
             self.up,
             self.blocked,
             self.confirmed,
             self.credential_ok,
             self.last_success,
+            self.certificate_ends,
             self.facet_watched,
             self.facet_last_seen,
             self.baseline_reviewed,
@@ -282,6 +291,7 @@ impl Families {
         set(&mut self.blocked, Some(truth(row.blocked)));
         set(&mut self.credential_ok, row.credential_ok.map(truth));
         set(&mut self.last_success, row.last_success.map(seconds));
+        set(&mut self.certificate_ends, row.certificate_ends.map(seconds));
         set(&mut self.baseline_reviewed, row.baseline_reviewed.map(truth));
         set(&mut self.baseline_accepted, row.baseline_accepted.map(seconds));
         self.confirmed.set([&row.summary.kind.to_string(), id], truth(row.confirmed));
@@ -352,6 +362,7 @@ pub(super) fn sample() -> TargetGauges {
             confirmed: true,
             credential_ok: Some(true),
             last_success: now,
+            certificate_ends: now,
             facets: BTreeMap::from([(facet, FacetSight { watched: true, last_seen: now })]),
             baseline_reviewed: Some(false),
             baseline_accepted: now,

@@ -36,8 +36,8 @@ pub enum NetError {
     /// What came is no HTTP.
     #[error("the answer is no valid HTTP")]
     NotHttp,
-    /// Header fields beyond [`super::MAX_HEADERS`].
-    #[error("the answer's header fields are above 64 KiB")]
+    /// Header fields beyond [`super::MAX_HEADERS`], or more of them than the client reads.
+    #[error("the answer has more than 100 header fields, or more than 64 KiB of them")]
     HeadersTooLarge,
     /// A body beyond [`super::MAX_ANSWER`], compressed or not.
     #[error("the answer's body is above 4 MiB")]

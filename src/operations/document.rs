@@ -11,6 +11,12 @@ use crate::model::rule::Severity;
 use crate::model::snapshot::Coverage;
 use crate::store::Checked;
 
+mod why;
+
+pub use why::{
+    Next, Pending, Policy, RouteLine, Severed, Sighting, Waiting, Why, WhyIncident, WhyMessage, WhyTarget, WhyUnit,
+};
+
 /// A target in a list.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Target {
@@ -32,6 +38,15 @@ pub struct Target {
     pub last_ok: Option<Timestamp>,
     /// When the next is due; none without a daemon.
     pub next_scan: Option<Timestamp>,
+    /// What decided that: `first`, `plan`, `recheck`, `hold`, `blocked`, `asked` or `never`.
+    pub next_why: Option<String>,
+    /// How it stands: `up`, `unreachable`, `blocked`, `rate_limited`, `credential_rejected`, `error` (no MCP where we
+    /// asked for it), or `new` before its first scan.
+    pub sight: String,
+    /// While losing sight of it is not confirmed: `1 of 3`.
+    pub failing: Option<String>,
+    /// How much of it the last scan saw.
+    pub coverage: Option<TargetCoverage>,
     /// Facets in its baseline.
     pub baseline_facets: u32,
     /// Facets that wait for a person.
@@ -40,6 +55,30 @@ pub struct Target {
     pub incidents: Vec<String>,
     /// The worst of them.
     pub severity: Option<Severity>,
+    /// The same incidents, each with how bad it is.
+    pub standing: Vec<Stands>,
+}
+
+/// How much of a target the last scan saw.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TargetCoverage {
+    /// Facets that were seen or absent.
+    pub seen: u32,
+    /// Facets that are watched.
+    pub watched: u32,
+    /// `5 of 5`, `4 of 5: mcp.tools unseen`, `door only: tools not read, no credential`.
+    pub text: String,
+}
+
+/// An incident that stands, in short.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stands {
+    /// `4F7K2.1`
+    pub reference: String,
+    /// `drift` or `sight`.
+    pub kind: String,
+    /// The worst that stands in it.
+    pub severity: Severity,
 }
 
 /// All that is known of a target.
@@ -99,8 +138,11 @@ pub struct Scanned {
 pub struct Incident {
     /// `4F7K2.1`; `pending` before there is an incident.
     pub reference: String,
-    /// The target.
+    /// The target; of several, the one whose loss opened it.
     pub target: String,
+    /// Further targets of the same host that it is about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub with: Vec<String>,
     /// `drift` or `sight`.
     pub kind: String,
     /// `pending`, `open`, `acked` or `rejected`.
@@ -223,9 +265,9 @@ pub struct Message {
     /// `drift.opened` and its like.
     #[serde(rename = "type")]
     pub kind: String,
-    /// `4F7K2.1`
-    pub incident: String,
-    /// The target.
+    /// `4F7K2.1`; none for what is told of the fleet or of driftd itself.
+    pub incident: Option<String>,
+    /// The target; empty where it is about none.
     pub target: String,
     /// What it says.
     pub headline: String,

@@ -175,7 +175,7 @@ async fn living(conn: &mut SqliteConnection, checked: &mut Checked) {
     checked.targets = u64::try_from(rows.len()).unwrap_or(u64::MAX);
     for row in &rows {
         let id = &row.summary.id;
-        if let Err(error) = memory::load(conn, id, None, Arc::default()).await {
+        if let Err(error) = memory::load(conn, id, &[], None, Arc::default()).await {
             checked.told(format!("what is remembered of {id}: {}", inner(error)));
         }
         if let Err(error) = snapshots::latest(conn, id, None).await {

@@ -13,7 +13,14 @@ use super::error::StoreError;
 const APPLICATION_ID: i64 = 0x6472_6674;
 
 /// In order; the first brings a database to version 1. One that was released is never edited, only followed.
-const MIGRATIONS: [&str; 2] = [include_str!("migrations/0001_spine.sql"), include_str!("migrations/0005_keeping.sql")];
+const MIGRATIONS: [&str; 6] = [
+    include_str!("migrations/0001_spine.sql"),
+    include_str!("migrations/0002_inventory.sql"),
+    include_str!("migrations/0003_bulletins.sql"),
+    include_str!("migrations/0004_sight.sql"),
+    include_str!("migrations/0005_keeping.sql"),
+    include_str!("migrations/0006_policy.sql"),
+];
 
 /// The version that this program makes.
 #[expect(clippy::cast_possible_wrap, reason = "a handful")]

@@ -6,6 +6,7 @@ use tokio::sync::MutexGuard;
 use super::runs::Buffered;
 use super::transaction::Tx;
 use super::{Result, Retry, Store, Synced, Unchanged, WriteSide, commit, memory, outbox, runs, targets};
+use crate::model::bulletin::Bulletin;
 use crate::model::memory::Memory;
 use crate::model::notice::Message;
 use crate::model::settlement::Settlement;
@@ -33,9 +34,18 @@ impl Writer<'_> {
     /// # Errors
     /// As SQLite says.
     pub async fn memory(&mut self, target: &TargetId) -> Result<Memory> {
+        self.memory_beside(target, &[]).await
+    }
+
+    /// The same, with what keeps us from seeing `siblings`: other targets of its host. Those that share an incident
+    /// with it are always there.
+    ///
+    /// # Errors
+    /// As SQLite says.
+    pub async fn memory_beside(&mut self, target: &TargetId, siblings: &[TargetId]) -> Result<Memory> {
         self.side.clean().await;
         let ahead = self.store.inner.buffer.get(target);
-        memory::load(&mut self.side.conn, target, ahead, self.store.incident_ids()).await
+        memory::load(&mut self.side.conn, target, siblings, ahead, self.store.incident_ids()).await
     }
 
     /// Writes all of a settlement, with the scan that it came from (if it did), in one transaction; on an error
@@ -54,6 +64,24 @@ impl Writer<'_> {
     /// As SQLite says; and [`StoreError::Other`](super::StoreError::Other) when the newest run shows something else, which is a fault of ours.
     pub async fn extend(&mut self, target: &TargetId, scan: &Unchanged<'_>) -> Result<()> {
         commit::extend(self, target, scan).await
+    }
+
+    /// Posts `bulletins` to the receivers called `to`, in one transaction: a message for each of both, in this order.
+    /// What was posted to a receiver under the same key before is not posted to it again, delivered or not. Says how
+    /// many messages there are now that were not there; whoever posts wakes the outbox.
+    ///
+    /// # Errors
+    /// As SQLite says; nothing is posted then.
+    pub async fn post(&mut self, bulletins: &[Bulletin], to: &[String], now: Timestamp) -> Result<u64> {
+        let mut tx = self.begin().await?;
+        let mut posted = 0;
+        for bulletin in bulletins {
+            for receiver in to {
+                posted += u64::from(outbox::post(&mut tx, bulletin, receiver, now).await?);
+            }
+        }
+        tx.commit().await?;
+        Ok(posted)
     }
 
     pub(super) async fn begin(&mut self) -> Result<Tx<'_>> {
@@ -180,7 +208,7 @@ impl Store {
     }
 }
 
-async fn flush(writer: &mut Writer<'_>, part: &[(TargetId, Buffered)]) -> Result<()> {
+pub(super) async fn flush(writer: &mut Writer<'_>, part: &[(TargetId, Buffered)]) -> Result<()> {
     let mut tx = writer.begin().await?;
     for (target, entry) in part {
         match entry {

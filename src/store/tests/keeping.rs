@@ -145,7 +145,7 @@ impl World {
         let Some(first) = waiting.first() else { return };
         let made = Message {
             id: format!("message-of-{}", first.id),
-            incident: first.incident,
+            incident: Some(first.incident),
             ..message(&first.receiver, 1, first.event, self.now)
         };
         let dropped: Vec<String> = waiting.get(1).map(|notice| notice.id.clone()).into_iter().collect();

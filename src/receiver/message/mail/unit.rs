@@ -57,6 +57,7 @@ fn standing(unit: &AlertUnit) -> String {
         UnitMark::Pending => "; not confirmed yet",
         UnitMark::Rejected => "; rejected, and it stands",
         UnitMark::Reverted => "; back as it was",
+        UnitMark::Ignored => "; ignored now",
         UnitMark::Accepted => "; accepted",
         UnitMark::Retired => "; no longer watched",
     };
@@ -66,7 +67,7 @@ fn standing(unit: &AlertUnit) -> String {
 /// The items' names, unless title or details name them already.
 fn item_list(unit: &AlertUnit) -> Option<String> {
     let moved = unit.rule == "tool.renamed" && unit.details.iter().any(|detail| matches!(detail, Detail::Moved { .. }));
-    let in_title = matches!(unit.items.as_slice(), [only] if unit.title.contains(&text::name(only)));
+    let in_title = matches!(unit.items.as_slice(), [only] if unit.title.contains(&text::item(only)));
     if unit.items.is_empty() || moved || in_title {
         return None;
     }
