@@ -3,7 +3,6 @@
 //! Connections are capped in number, in how long they may take to say what they want, and in how long they last; and
 //! whoever holds one open does not hold up a stop.
 
-use std::io;
 use std::time::Duration;
 
 use axum::Router;
@@ -38,7 +37,7 @@ pub async fn serve<L: Listener>(
     dress: impl Fn(Router, &L::Io) -> Router,
     limits: Limits,
     stop: impl Future<Output = ()> + Send,
-) -> io::Result<()> {
+) {
     let mut open = JoinSet::new();
     let asked = CancellationToken::new();
     let mut stop = std::pin::pin!(stop);
@@ -57,7 +56,6 @@ pub async fn serve<L: Listener>(
     let drained = async { while open.join_next().await.is_some() {} };
     // What is left when it runs out is dropped with the set.
     let _ = tokio::time::timeout(limits.grace, drained).await;
-    Ok(())
 }
 
 async fn connection<I>(io: TokioIo<I>, router: Router, limits: Limits, stop: CancellationToken)
@@ -89,7 +87,7 @@ mod tests {
     const GENEROUS: Limits = Limits { connections: 8, head: PATIENCE, life: PATIENCE, grace: PATIENCE };
 
     /// A server of one page, and one that never ends; its end tells when it was stopped.
-    async fn server(limits: Limits) -> (std::net::SocketAddr, CancellationToken, JoinSet<io::Result<()>>) {
+    async fn server(limits: Limits) -> (std::net::SocketAddr, CancellationToken, JoinSet<()>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let router = Router::new()
@@ -139,7 +137,7 @@ mod tests {
         // It is being served once another one, asked later, has been.
         whole(ask(address, "/").await).await;
         stop.cancel();
-        tokio::time::timeout(PATIENCE, running.join_next()).await.unwrap().unwrap().unwrap().unwrap();
+        tokio::time::timeout(PATIENCE, running.join_next()).await.unwrap().unwrap().unwrap();
         assert_eq!(whole(stuck).await, "");
     }
 
@@ -148,6 +146,6 @@ mod tests {
         let (address, stop, mut running) = server(Limits { grace: PATIENCE * 2, ..GENEROUS }).await;
         whole(ask(address, "/").await).await;
         stop.cancel();
-        tokio::time::timeout(PATIENCE, running.join_next()).await.unwrap().unwrap().unwrap().unwrap();
+        tokio::time::timeout(PATIENCE, running.join_next()).await.unwrap().unwrap().unwrap();
     }
 }

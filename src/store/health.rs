@@ -104,7 +104,8 @@ impl Store {
         self.inner.place.stands()
     }
 
-    /// Notes what a write came to.
+    /// Notes what a write came to. A transaction does that by itself where it begins and ends; whoever has it write
+    /// more than will fit in memory does it for the statements between.
     pub(super) fn wrote<T>(&self, written: Result<T>) -> Result<T> {
         let health = match &written {
             Ok(_) => Health::Fine,
