@@ -81,7 +81,8 @@ impl Control {
         let listener = self.listener;
         let router = Router::new().route("/v1", post(answer)).with_state(office);
         let named = |router: Router, stream: &UnixStream| router.layer(Extension(ConnectInfo(Peer::of(stream))));
-        serving::serve(listener, router, named, LIMITS, stop).await
+        serving::serve(listener, router, named, LIMITS, stop).await;
+        Ok(())
     }
 }
 

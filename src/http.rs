@@ -82,7 +82,8 @@ pub async fn serve(
         .route("/-/ready", get(ready))
         .with_state(shown)
         .layer(from_fn_with_state(address, only_our_host));
-    serving::serve(listener, router, |router, _| router, LIMITS, stop).await
+    serving::serve(listener, router, |router, _| router, LIMITS, stop).await;
+    Ok(())
 }
 
 async fn metrics(State(shown): State<Shown>) -> Response {

@@ -1,7 +1,8 @@
-//! Serving that ends, and that nobody can use up: connections are capped in number, in how long they may take to say
-//! what they want, and in how long they last; and whoever holds one open does not hold up a stop.
+//! Serving that ends, and that nobody can use up.
+//!
+//! Connections are capped in number, in how long they may take to say what they want, and in how long they last; and
+//! whoever holds one open does not hold up a stop.
 
-use std::io;
 use std::time::Duration;
 
 use axum::Router;
@@ -25,17 +26,18 @@ pub struct Limits {
     pub grace: Duration,
 }
 
-/// Serves `router` until `stop` completes, and then for at most the limits' grace: requests under way are answered,
-/// half a request that never becomes a whole one is left. `dress` adds to the router what a connection says of itself.
+/// Serves `router` until `stop` completes, and then for at most the limits' grace.
 ///
-/// Where no descriptor is left, accepting waits (a second, in axum's [`Listener`]s) and goes on.
+/// Requests under way are answered, half a request that never becomes a whole one is left. `dress` adds to the router
+/// what a connection says of itself. Where no descriptor is left, accepting waits (a second, in axum's [`Listener`]s)
+/// and goes on.
 pub async fn serve<L: Listener>(
     mut listener: L,
     router: Router,
     dress: impl Fn(Router, &L::Io) -> Router,
     limits: Limits,
     stop: impl Future<Output = ()> + Send,
-) -> io::Result<()> {
+) {
     let mut open = JoinSet::new();
     let asked = CancellationToken::new();
     let mut stop = std::pin::pin!(stop);
@@ -54,7 +56,6 @@ pub async fn serve<L: Listener>(
     let drained = async { while open.join_next().await.is_some() {} };
     // What is left when it runs out is dropped with the set.
     let _ = tokio::time::timeout(limits.grace, drained).await;
-    Ok(())
 }
 
 async fn connection<I>(io: TokioIo<I>, router: Router, limits: Limits, stop: CancellationToken)
@@ -86,7 +87,7 @@ mod tests {
     const GENEROUS: Limits = Limits { connections: 8, head: PATIENCE, life: PATIENCE, grace: PATIENCE };
 
     /// A server of one page, and one that never ends; its end tells when it was stopped.
-    async fn server(limits: Limits) -> (std::net::SocketAddr, CancellationToken, JoinSet<io::Result<()>>) {
+    async fn server(limits: Limits) -> (std::net::SocketAddr, CancellationToken, JoinSet<()>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let router = Router::new()
@@ -136,7 +137,7 @@ mod tests {
         // It is being served once another one, asked later, has been.
         whole(ask(address, "/").await).await;
         stop.cancel();
-        tokio::time::timeout(PATIENCE, running.join_next()).await.unwrap().unwrap().unwrap().unwrap();
+        tokio::time::timeout(PATIENCE, running.join_next()).await.unwrap().unwrap().unwrap();
         assert_eq!(whole(stuck).await, "");
     }
 
@@ -145,6 +146,6 @@ mod tests {
         let (address, stop, mut running) = server(Limits { grace: PATIENCE * 2, ..GENEROUS }).await;
         whole(ask(address, "/").await).await;
         stop.cancel();
-        tokio::time::timeout(PATIENCE, running.join_next()).await.unwrap().unwrap().unwrap().unwrap();
+        tokio::time::timeout(PATIENCE, running.join_next()).await.unwrap().unwrap().unwrap();
     }
 }

@@ -1,7 +1,7 @@
 //! Exit codes (design, section 6): 0 fine, 1 drift or findings, 2 usage or configuration, 3 no verdict. 1 beats 3.
 //!
 //! `run` has two more: 4 when a part of the daemon broke or did not start, which a restart may mend (2 is for what it
-//! will not: the unit does not try), and 128 + the signal when a second signal ended it at once.
+//! will not, as a damaged store or one of a newer driftd: the unit does not try), and 128 + the signal when a second signal ended it at once.
 
 use std::process::ExitCode;
 

@@ -9,6 +9,7 @@ use crate::daemon::{Daemon, Stopped};
 use crate::logging::{self, Format};
 use crate::secret::Environment;
 use crate::signals::{Hup, Stop};
+use crate::store::StoreError;
 use crate::{config, demo};
 
 /// Runs the daemon until it is told to stop.
@@ -27,7 +28,8 @@ pub(super) async fn daemon(file: Option<&Path>, filter: &str, format: Format) ->
             Err(error) if error.is::<config::Mistakes>() => return Err(error),
             Err(error) => {
                 tracing::error!(error = format!("{error:#}"), "driftd did not start");
-                return Ok(Exit::Broken);
+                let stays = error.downcast_ref::<StoreError>().is_some_and(StoreError::stays);
+                return Ok(if stays { Exit::Usage } else { Exit::Broken });
             }
         },
         by = stop.asked() => {

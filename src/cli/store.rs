@@ -4,6 +4,7 @@
 //! running daemon too: the copy is written with the rights of who asks, not with the daemon's. `restore` and `migrate`
 //! change it, and only while no daemon runs.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -89,10 +90,10 @@ fn said(store: &Path, checked: &StoreCheck) -> String {
     }
     let mut page = format!("{} is damaged: {counted}\n", store.display());
     for problem in &checked.problems {
-        page.push_str(&format!("  {}\n", crate::model::text::inert(problem, 400)));
+        let _ = writeln!(page, "  {}", crate::model::text::inert(problem, 400));
     }
     if checked.more > 0 {
-        page.push_str(&format!("  and {} more\n", checked.more));
+        let _ = writeln!(page, "  and {} more", checked.more);
     }
     page.push_str("`driftd store restore BACKUP` puts a backup in its place\n");
     page
@@ -122,7 +123,7 @@ async fn restore(config: &Config, output: Output, from: &Path) -> anyhow::Result
                 restored.entry
             );
             if let Some(aside) = &restored.aside {
-                said.push_str(&format!("what was there is {}\n", aside.display()));
+                let _ = writeln!(said, "what was there is {}", aside.display());
             }
             page::write(&said)?;
         }

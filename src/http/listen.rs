@@ -55,7 +55,8 @@ pub async fn serve(
         .route("/-/reload", post(reload))
         .with_state(desk)
         .layer(from_fn_with_state(address, only_our_host));
-    serving::serve(listener, router, |router, _| router, LIMITS, stop).await
+    serving::serve(listener, router, |router, _| router, LIMITS, stop).await;
+    Ok(())
 }
 
 async fn reload(State(desk): State<Desk>, headers: HeaderMap) -> Response {

@@ -70,6 +70,23 @@ impl StoreError {
         Self::Corrupt(format!("{what}: {why}"))
     }
 
+    /// Whether it stays so however often the store is opened, until somebody does something about the file.
+    #[must_use]
+    pub const fn stays(&self) -> bool {
+        match self {
+            Self::Corrupt(_) | Self::Newer { .. } | Self::Foreign => true,
+            Self::Busy
+            | Self::Full
+            | Self::ReadOnly
+            | Self::Moved(_)
+            | Self::Locked { .. }
+            | Self::Ledger { .. }
+            | Self::NotWaiting(_)
+            | Self::Io(_)
+            | Self::Other(_) => false,
+        }
+    }
+
     /// Whether the storage failed, not what was asked of it.
     pub(super) const fn is_of_storage(&self) -> bool {
         match self {

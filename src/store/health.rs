@@ -104,7 +104,8 @@ impl Store {
         self.inner.place.stands()
     }
 
-    /// Notes what a write came to.
+    /// Notes what a write came to. A transaction does that by itself where it begins and ends; whoever has it write
+    /// more than will fit in memory does it for the statements between.
     pub(super) fn wrote<T>(&self, written: Result<T>) -> Result<T> {
         let health = match &written {
             Ok(_) => Health::Fine,
@@ -120,9 +121,6 @@ impl Store {
     }
 }
 
-#[expect(clippy::unnecessary_fallible_conversions, reason = "the width of these differs between platforms")]
 fn room(found: &nix::sys::statvfs::Statvfs) -> u64 {
-    let blocks = u64::try_from(found.blocks_available()).unwrap_or(u64::MAX);
-    let size = u64::try_from(found.fragment_size()).unwrap_or(1);
-    blocks.saturating_mul(size)
+    found.blocks_available().saturating_mul(found.fragment_size())
 }

@@ -9,12 +9,14 @@ use std::ops::{Deref, DerefMut};
 
 use sqlx::SqliteConnection;
 
-use super::{Result, WriteSide};
+use super::{Result, Store, WriteSide};
 
 /// A transaction; undone unless it is committed.
 #[derive(Debug)]
 pub(super) struct Tx<'w> {
     side: &'w mut WriteSide,
+    /// Is told whether it could be written.
+    store: &'w Store,
 }
 
 impl WriteSide {
@@ -32,12 +34,17 @@ impl WriteSide {
     }
 
     /// Begins a transaction that may write.
-    pub(super) async fn begin(&mut self) -> Result<Tx<'_>> {
+    pub(super) async fn begin<'w>(&'w mut self, store: &'w Store) -> Result<Tx<'w>> {
+        if let Err(moved) = store.stands() {
+            return store.wrote(Err(moved));
+        }
         self.clean().await;
         // Before it is begun: this future may be dropped while it is.
         self.in_transaction = true;
-        sqlx::query("BEGIN IMMEDIATE").execute(&mut self.conn).await?;
-        Ok(Tx { side: self })
+        match sqlx::query("BEGIN IMMEDIATE").execute(&mut self.conn).await {
+            Ok(_) => Ok(Tx { side: self, store }),
+            Err(error) => store.wrote(Err(error.into())),
+        }
     }
 }
 
@@ -49,7 +56,7 @@ impl Tx<'_> {
             Ok(_) => self.side.in_transaction = false,
             Err(_) => self.side.clean().await,
         }
-        Ok(committed.map(drop)?)
+        self.store.wrote(committed.map(drop).map_err(Into::into))
     }
 }
 

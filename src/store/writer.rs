@@ -85,8 +85,7 @@ impl Writer<'_> {
     }
 
     pub(super) async fn begin(&mut self) -> Result<Tx<'_>> {
-        self.store.stands()?;
-        self.side.begin().await
+        self.side.begin(self.store).await
     }
 }
 

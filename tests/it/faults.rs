@@ -212,34 +212,34 @@ async fn a_start_that_cannot_be_says_why_and_how_to_mend_it() {
     let store = directory.path().join("driftd.db");
     let home = home(&peer.url(), &hook, &store, "");
     Daemon::start(&home).await.stop().await;
-    let refused = async |what: &str, words: &[&str]| {
+    let refused = async |what: &str, code: i32, words: &[&str]| {
         let said = home.driftd(&["--log", "error", "run"]).await;
         let error = String::from_utf8_lossy(&said.stderr).into_owned();
-        assert_eq!(said.status.code(), Some(2), "{what}: {error}");
+        assert_eq!(said.status.code(), Some(code), "{what}: {error}");
         for word in words {
             assert!(error.contains(word), "{what}: {word:?} is not in {error}");
         }
     };
 
     let daemon = Daemon::start(&home).await;
-    refused("a second daemon", &["the store is in use by process", "stop it first"]).await;
+    refused("a second daemon", 4, &["the store is in use by process", "stop it first"]).await;
     daemon.stop().await;
 
     let lock = hold_write_lock(&store).await;
     home.write("inventory.yaml", &format!("targets:\n  - {{ id: other, kind: mcp, url: {:?} }}\n", peer.url()));
-    refused("a shell in a transaction", &["another program holds a lock on the database"]).await;
+    refused("a shell in a transaction", 4, &["another program holds a lock on the database"]).await;
     drop(lock);
 
     let backup = directory.path().join("backup.db");
     let done = home.driftd(&["store", "backup", &backup.to_string_lossy()]).await;
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     set_version(&store, 99).await;
-    refused("a newer driftd's store", &["schema is 99", "driftd store restore"]).await;
+    refused("a newer driftd's store", 2, &["schema is 99", "driftd store restore"]).await;
 
     let mut bytes = std::fs::read(&store).unwrap();
     bytes.iter_mut().take(64).for_each(|byte| *byte = b'x');
     std::fs::write(&store, bytes).unwrap();
-    refused("a damaged store", &["is damaged", "driftd store check", "driftd store restore"]).await;
+    refused("a damaged store", 2, &["is damaged", "driftd store check", "driftd store restore"]).await;
 
     let done = home.driftd(&["store", "restore", &backup.to_string_lossy()]).await;
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
@@ -274,7 +274,7 @@ async fn a_store_on_a_read_only_file_system_is_refused_and_is_as_it_was_once_it_
     disk.remount("ro");
     let said = home.driftd(&["--log", "error", "run"]).await;
     let error = String::from_utf8_lossy(&said.stderr).into_owned();
-    assert_eq!(said.status.code(), Some(2), "{error}");
+    assert_eq!(said.status.code(), Some(4), "{error}");
     assert!(error.contains("Read-only file system") || error.contains("read-only"), "{error}");
     disk.remount("rw");
     let daemon = Daemon::start(&home).await;
