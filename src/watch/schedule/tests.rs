@@ -275,8 +275,8 @@ proptest! {
             Why::Hold => LONGEST_HOLD,
             Why::Blocked => BLOCKED_EVERY,
             Why::First => FIRST_WITHIN,
-            _ if put_back => every,
-            _ => every + every / 2 + Duration::from_millis(1),
+            Why::Plan | Why::Recheck | Why::Never | Why::Asked if put_back => every,
+            Why::Plan | Why::Recheck | Why::Never | Why::Asked => every + every / 2 + Duration::from_millis(1),
         };
         prop_assert!(due.at <= later(now, longest), "{due:?} at {now}");
         // Planned again at the same moment, it is due at the same moment: planning anew postpones nobody.
