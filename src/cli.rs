@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::logging::Format;
 use crate::model::rule::Severity;
 
 /// `driftd` watches MCP servers for drift and tells people what changed.
@@ -19,9 +20,9 @@ pub struct Cli {
     /// What is logged to standard error, as `info` or `driftd::probe=debug`
     #[arg(long, global = true, env = "DRIFTD_LOG", default_value = DEFAULT_LOG, value_name = "FILTER")]
     pub log: String,
-    /// Log lines as JSON
-    #[arg(long, global = true)]
-    pub log_json: bool,
+    /// How log lines are written: for people (and the journal), or one JSON object a line
+    #[arg(long, global = true, env = "DRIFTD_LOG_FORMAT", value_enum, default_value_t = Format::Human)]
+    pub log_format: Format,
     /// What to do
     #[command(subcommand)]
     pub verb: Verb,
@@ -60,6 +61,14 @@ pub enum Verb {
     Alerts(AlertsArgs),
     /// What happened, newest first
     History(HistoryArgs),
+    /// The store: whether it is whole, copies of it, putting one in its place
+    #[command(subcommand)]
+    Store(StoreVerb),
+    /// Have the daemon read its configuration anew; tells what changed, or every mistake
+    Reload,
+    /// The inventory's files
+    #[command(subcommand)]
+    Inventory(InventoryVerb),
     /// The configuration
     #[command(subcommand)]
     Config(ConfigVerb),
@@ -291,16 +300,44 @@ pub struct HistoryArgs {
     pub limit: u32,
 }
 
+/// What to do with the inventory's files.
+#[derive(Debug, Subcommand)]
+pub enum InventoryVerb {
+    /// Let the current version of a held file in
+    Release {
+        /// The file, as `driftd reload` names it
+        file: PathBuf,
+    },
+}
+
 /// What to do with the configuration.
 #[derive(Debug, Subcommand)]
 pub enum ConfigVerb {
-    /// Read both files and tell every mistake
+    /// Read all files and tell every mistake
     Check,
+    /// Write a file's JSON Schema, for editors
+    Schema {
+        /// Of which file
+        #[arg(value_enum, default_value_t = SchemaFile::Driftd)]
+        file: SchemaFile,
+    },
+}
+
+/// A file that has a schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SchemaFile {
+    /// `driftd.yaml`
+    Driftd,
+    /// An inventory file
+    Inventory,
+    /// An inventory file that another program writes
+    Listed,
 }
 
 mod answer;
 mod ask;
 mod completions;
+mod config;
 mod diff;
 pub mod exit;
 mod init;
@@ -309,9 +346,11 @@ mod progress;
 mod rules;
 mod run;
 mod scan;
+mod store;
 mod style;
 
 use exit::Exit;
+pub use store::StoreVerb;
 
 use crate::operations::Request;
 
@@ -323,7 +362,7 @@ pub async fn run(cli: Cli) -> anyhow::Result<Exit> {
     let config = cli.config.as_deref();
     let ask = |request| ask::ask(config, cli.output, request);
     match cli.verb {
-        Verb::Run => run::daemon(config, &cli.log, cli.log_json).await,
+        Verb::Run => run::daemon(config, &cli.log, cli.log_format).await,
         Verb::Demo(args) => run::demo(&args, &cli.log).await,
         Verb::Scan(args) => scan::scan(config, cli.output, &args).await,
         Verb::Diff(args) => diff::diff(cli.output, &args),
@@ -341,8 +380,15 @@ pub async fn run(cli: Cli) -> anyhow::Result<Exit> {
         Verb::Alerts(AlertsArgs { verb: Some(AlertsVerb::Show { id }) }) => ask(Request::Alert { id }).await,
         Verb::Alerts(AlertsArgs { verb: Some(AlertsVerb::Retry { id }) }) => ask(Request::Retry { id }).await,
         Verb::History(HistoryArgs { target, limit }) => ask(Request::History { target, limit }).await,
+        Verb::Store(verb) => store::store(config, cli.output, verb).await,
         Verb::Why { reference } => ask(Request::Why { reference }).await,
-        Verb::Config(ConfigVerb::Check) => rules::config_check(config, cli.output),
+        Verb::Reload => ask(Request::Reload {}).await,
+        Verb::Inventory(InventoryVerb::Release { file }) => {
+            // The daemon may run in another directory.
+            ask(Request::Release { file: std::path::absolute(file)? }).await
+        }
+        Verb::Config(ConfigVerb::Check) => self::config::check(config, cli.output),
+        Verb::Config(ConfigVerb::Schema { file }) => self::config::schema(file),
         Verb::Rules => rules::all(cli.output),
         Verb::Explain { rule } => rules::explain(cli.output, &rule),
         Verb::Init(args) => init::init(&args).await,

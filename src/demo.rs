@@ -53,7 +53,7 @@ pub async fn run(narrator: &mut impl Narrator, stay: bool, stop: &mut Stop) -> a
     let told = tokio::select! {
         told = tell(narrator, &stage) => told,
         served = servers => served.context("the sample servers stopped"),
-        ran = &mut running => return ran,
+        ran = &mut running => return ran.map(drop),
         _ = stop.asked() => narrator.say("Stopped; nothing stays behind.").map_err(Into::into),
     };
     hand.stop();

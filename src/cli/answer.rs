@@ -9,9 +9,11 @@ use super::style::Style;
 use crate::clock::Clock;
 use crate::model::alert::Alert;
 use crate::model::notice::Body;
+use crate::model::target::TargetId;
 use crate::model::text;
 use crate::operations::{Answer, document};
 use crate::receiver::message;
+use crate::reload::Reloaded;
 
 mod targets;
 mod why;
@@ -42,6 +44,8 @@ pub(super) fn human(answer: &Answer) -> String {
         Answer::Alerts(messages) => alerts(messages, style),
         Answer::Alert(message) => alert(message),
         Answer::Retried(count) => format!("{count} to be sent again\n"),
+        Answer::StoreChecked(checked) => format!("{} problems\n", checked.problems.len()),
+        Answer::Reloaded(reloaded) => self::reloaded(reloaded),
         Answer::History(lines) => history(lines, style),
     }
 }
@@ -94,7 +98,7 @@ fn drifts(incidents: &[document::Incident]) -> String {
 
 fn drift(full: &document::IncidentInFull) -> String {
     let mut page = as_mailed(&full.alert, &full.full_diff);
-    let revision = full.alert.incident.revision;
+    let revision = full.alert.incident.as_ref().map_or(full.newest_revision, |incident| incident.revision);
     if revision != full.newest_revision {
         let _ = writeln!(page, "\nThis is revision {revision}; the newest is {}.", full.newest_revision);
     }
@@ -175,8 +179,12 @@ fn alerts(messages: &[document::Message], style: Style) -> String {
             message.attempts.to_string(),
             instant(message.at),
             message.kind.clone(),
-            message.incident.clone(),
-            format!("{}: {}", message.target, message.headline),
+            message.incident.clone().unwrap_or_else(|| "-".to_owned()),
+            if message.target.is_empty() {
+                message.headline.clone()
+            } else {
+                format!("{}: {}", message.target, message.headline)
+            },
         ]);
     }
     table.page(style)
@@ -206,6 +214,47 @@ fn history(lines: &[document::HistoryLine], style: Style) -> String {
         ]);
     }
     table.page(style)
+}
+
+/// Names shown of a kind of change; the others are counted.
+const NAMED: usize = 20;
+
+fn reloaded(reloaded: &Reloaded) -> String {
+    let changes = &reloaded.changes;
+    let mut page = format!("the configuration is in force: {} targets\n", reloaded.targets);
+    let ids = |ids: &[TargetId]| ids.iter().map(ToString::to_string).collect::<Vec<_>>();
+    for (what, names) in [
+        ("added", ids(&changes.added)),
+        ("removed", ids(&changes.removed)),
+        ("changed", ids(&changes.changed)),
+        ("receivers", changes.receivers.clone()),
+        ("settings", changes.settings.clone()),
+    ] {
+        if !names.is_empty() {
+            let shown: Vec<&str> = names.iter().take(NAMED).map(String::as_str).collect();
+            let more = names.len().saturating_sub(NAMED);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let _ = writeln!(page, "  {what}: {}{more}", shown.join(", "));
+        }
+    }
+    if changes.is_empty() {
+        page.push_str("  nothing changed\n");
+    }
+    for carried in &reloaded.carried {
+        let _ = writeln!(page, "  {} carries on the past of {}", carried.is, carried.was);
+    }
+    for why in &reloaded.not_carried {
+        let _ = writeln!(page, "  not carried over: {why}");
+    }
+    for key in &changes.restart {
+        let _ = writeln!(page, "  `{key}` takes a restart; until then it is what it was at the start");
+    }
+    for held in &reloaded.held {
+        let (file, why) = (held.file.display().to_string(), &held.why);
+        let _ = writeln!(page, "  held at its last good version: {}\n{why}", text::inert(&file, 300));
+        let _ = writeln!(page, "  mend it, or let it in: driftd inventory release {}", text::inert(&file, 300));
+    }
+    page
 }
 
 /// An alert reads the same wherever it is read.

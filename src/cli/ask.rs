@@ -46,7 +46,9 @@ fn exit(answer: &Answer) -> Exit {
         | Answer::Alerts(_)
         | Answer::Alert(_)
         | Answer::Retried(_)
+        | Answer::StoreChecked(_)
         | Answer::Why(_)
+        | Answer::Reloaded(_)
         | Answer::History(_) => Exit::Fine,
     }
 }
@@ -58,12 +60,14 @@ fn exit(answer: &Answer) -> Exit {
 pub(super) async fn asked(config: Option<&Path>, request: Request) -> anyhow::Result<Result<Answer, Refused>> {
     let environment = Environment::process();
     let file = config::locate(config, &environment);
-    let config = config::load(&file, &environment)?;
-    match control::ask(&config.control, &request).await {
+    // A daemon can be asked also with an inventory that is wrong by now.
+    let places = config::places(&file, &environment)?;
+    match control::ask(&places.control, &request).await {
         Ok(answer) => Ok(answer),
         Err(AskError::NoDaemon(socket)) => {
+            let config = config::load(&file, &environment)?;
             // The lock is held until the answer is there: nobody writes behind a running daemon.
-            let _lock = Store::lock(&config.store).map_err(|error| locked(&error, &socket))?;
+            let _lock = Store::lock(&places.store).map_err(|error| locked(&error, &socket))?;
             let office = alone(config).await?;
             let answer = office.answer(request, &control::person(nix::unistd::geteuid().as_raw())).await;
             office.store.close().await.context("failed to close the store")?;

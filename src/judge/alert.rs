@@ -6,12 +6,14 @@
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::consumers;
 use crate::model::alert::{ALERT_SCHEMA, Alert, AlertCommands, AlertIncident, AlertLedger, AlertType};
 use crate::model::confirm::Confirm;
-use crate::model::drift::DriftRow;
+use crate::model::drift::{Drift, DriftRow};
 use crate::model::incident::{Incident, IncidentKind, UnitMark};
 use crate::model::memory::Memory;
 use crate::model::notice::Body;
+use crate::model::policy::Policy;
 use crate::model::rule::{Impact, Severity};
 use crate::model::snapshot::Snapshot;
 use crate::model::target::TargetSummary;
@@ -21,18 +23,24 @@ mod evidence;
 mod excerpt;
 mod full;
 mod headline;
+mod meanwhile;
 mod summary;
 mod tally;
 mod units;
 mod words;
 
+pub use meanwhile::{Meanwhile, MeanwhileChange};
 use units::UnitStory;
 
 /// Everything that a message is composed from.
 #[derive(Debug)]
 pub struct Story<'a> {
-    /// Whose.
+    /// Whose scan, decision or tick it is.
     pub target: &'a TargetSummary,
+    /// Whom the incident is about, the owner first.
+    pub targets: &'a [&'a TargetSummary],
+    /// For sight that is back: what differs from before.
+    pub meanwhile: Option<&'a Meanwhile>,
     /// The incident, after the change, with its units numbered.
     pub incident: &'a Incident,
     /// What happened.
@@ -45,6 +53,8 @@ pub struct Story<'a> {
     pub snapshot: Option<&'a Snapshot>,
     /// How it was confirmed.
     pub confirm: &'a Confirm,
+    /// What the inventory says of who uses what.
+    pub policy: &'a Policy,
     /// For an end by decision: who decided and why.
     pub decision: Option<&'a DecisionWords>,
     /// Now.
@@ -63,26 +73,27 @@ pub struct DecisionWords {
 /// Composes the body of a message. Its alert's `id` is empty until notices are folded.
 pub fn compose(story: &Story<'_>) -> Body {
     let told = units::in_message_order(story);
-    let (units, more) = units::describe(&told);
+    let (units, more) = units::describe(&told, story.policy);
     let incident = story.incident;
     let alert = Alert {
         schema: ALERT_SCHEMA.to_owned(),
         id: String::new(),
         kind: story.kind,
         at: story.now,
-        incident: AlertIncident {
+        incident: Some(AlertIncident {
             id: incident.id,
             revision: incident.revision,
             state: state(incident).to_owned(),
             reason: incident.ended.as_ref().map(|ended| ended.reason),
             url: None,
-        },
+        }),
         severity: severity(&told),
         impact: impact(&told),
         headline: headline::headline(story, &told),
         summary: summary::summary(story, &told),
-        targets: vec![story.target.clone()],
-        consumers: Vec::new(),
+        passages: Vec::new(),
+        targets: story.targets.iter().map(|target| (*target).clone()).collect(),
+        consumers: consumers::hit(story.policy, &standing(&told)),
         units,
         more,
         before: evidence::before(story),
@@ -95,11 +106,22 @@ pub fn compose(story: &Story<'_>) -> Body {
     Body { alert, full_diff: full::diff(story, &told), reply: is_reply(story.kind) }
 }
 
+/// The drifts of what stands; of an incident that ended, of all that stood.
+fn standing<'t>(told: &'t [UnitStory<'_>]) -> Vec<&'t Drift> {
+    let any_stands = told.iter().any(|told| told.unit.mark.stands());
+    let counted = told.iter().filter(move |told| !any_stands || told.unit.mark.stands());
+    counted.flat_map(UnitStory::rows).map(|row| &row.drift).collect()
+}
+
 /// Whether something was said of the incident before.
 const fn is_reply(kind: AlertType) -> bool {
     match kind {
-        AlertType::DriftOpened | AlertType::SightLost => false,
-        AlertType::DriftChanged | AlertType::DriftResolved | AlertType::SightBack => true,
+        AlertType::DriftOpened
+        | AlertType::SightLost
+        | AlertType::FleetReport
+        | AlertType::Digest
+        | AlertType::Test => false,
+        AlertType::DriftChanged | AlertType::DriftReminder | AlertType::DriftResolved | AlertType::SightBack => true,
     }
 }
 

@@ -127,7 +127,9 @@ pub(super) const fn digest(state: &FacetState) -> Option<Option<Digest>> {
 }
 
 fn is_alarming(row: &DriftRow) -> bool {
-    !super::life::is_sight(row.drift.facet) && !row.state.is_ended() && row.drift.severity >= Severity::High
+    // What nobody is to hear of alarms nobody.
+    let told = row.suppressed.is_none() && !row.state.is_ended();
+    told && !super::life::is_sight(row.drift.facet) && row.drift.severity >= Severity::High
 }
 
 /// The entry of a facet as a snapshot shows it; `None` when it does not. The ledger's number is the caller's.

@@ -99,8 +99,10 @@ pub enum IncidentKind {
 pub struct Incident {
     /// Its id.
     pub id: IncidentId,
-    /// The target.
+    /// The target; of several, the one whose loss opened it.
     pub owner: TargetId,
+    /// Further targets that it is about: of one host with the owner, lost in one window. Only sight has them.
+    pub with: Vec<TargetId>,
     /// Drift or sight.
     pub kind: IncidentKind,
     /// Grows when a unit is added, or a value or severity in it changes.
@@ -113,6 +115,25 @@ pub struct Incident {
     pub opened_at: Timestamp,
     /// When and why its last unit left.
     pub ended: Option<Ended>,
+}
+
+impl Incident {
+    /// Whether it is about several targets.
+    #[must_use]
+    pub const fn is_shared(&self) -> bool {
+        !self.with.is_empty()
+    }
+
+    /// Every target that it is about, the owner first.
+    pub fn targets(&self) -> impl Iterator<Item = &TargetId> {
+        std::iter::once(&self.owner).chain(&self.with)
+    }
+
+    /// Whether it is about `target`.
+    #[must_use]
+    pub fn is_about(&self, target: &TargetId) -> bool {
+        self.targets().any(|each| each == target)
+    }
 }
 
 /// Somebody is on it.
@@ -143,6 +164,8 @@ pub enum EndReason {
     Reverted,
     /// Its target left the inventory.
     Retired,
+    /// The inventory says now that it is not to be told.
+    Ignored,
     /// A person rejected it and it went away.
     Rejected,
     /// Accepted.
@@ -151,7 +174,7 @@ pub enum EndReason {
 
 impl EndReason {
     /// All reasons.
-    pub const ALL: [Self; 4] = [Self::Reverted, Self::Retired, Self::Rejected, Self::Accepted];
+    pub const ALL: [Self; 5] = [Self::Reverted, Self::Retired, Self::Ignored, Self::Rejected, Self::Accepted];
 
     /// The word in documents and metrics.
     #[must_use]
@@ -159,6 +182,7 @@ impl EndReason {
         match self {
             Self::Reverted => "reverted",
             Self::Retired => "retired",
+            Self::Ignored => "ignored",
             Self::Rejected => "rejected",
             Self::Accepted => "accepted",
         }
@@ -212,6 +236,8 @@ pub enum UnitMark {
     Rejected,
     /// Gone by itself.
     Reverted,
+    /// It stands, and the inventory says that it is not to be told.
+    Ignored,
     /// Settled by a person or policy.
     Accepted,
     /// Its target left.
@@ -224,7 +250,7 @@ impl UnitMark {
     pub const fn stands(self) -> bool {
         match self {
             Self::Pending | Self::Open | Self::Rejected => true,
-            Self::Reverted | Self::Accepted | Self::Retired => false,
+            Self::Reverted | Self::Ignored | Self::Accepted | Self::Retired => false,
         }
     }
 }

@@ -38,6 +38,8 @@ pub struct Observation {
     pub not_before: Option<Timestamp>,
     /// Class of the address that answered, for the guard's memory.
     pub address_class: Option<AddressClass>,
+    /// When the certificate ends that it showed.
+    pub certificate_ends: Option<Timestamp>,
     /// By what it is known again; `None` when it was not complete, or not the probe's.
     pub echo: Option<Echo>,
 }
@@ -269,6 +271,9 @@ pub struct Asked {
     /// The credential's name (of its reference, never its value), for the `@auth` face.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub credential: Option<String>,
+    /// Whether the stranger's face is watched beside the credential's.
+    #[serde(default)]
+    pub anonymous: bool,
 }
 
 /// What kind of address it is (RFC 6890 and its kin).

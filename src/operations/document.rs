@@ -9,6 +9,7 @@ use crate::model::alert::Alert;
 use crate::model::digest::Digest;
 use crate::model::rule::Severity;
 use crate::model::snapshot::Coverage;
+use crate::store::Checked;
 
 mod why;
 
@@ -137,8 +138,11 @@ pub struct Scanned {
 pub struct Incident {
     /// `4F7K2.1`; `pending` before there is an incident.
     pub reference: String,
-    /// The target.
+    /// The target; of several, the one whose loss opened it.
     pub target: String,
+    /// Further targets of the same host that it is about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub with: Vec<String>,
     /// `drift` or `sight`.
     pub kind: String,
     /// `pending`, `open`, `acked` or `rejected`.
@@ -261,9 +265,9 @@ pub struct Message {
     /// `drift.opened` and its like.
     #[serde(rename = "type")]
     pub kind: String,
-    /// `4F7K2.1`
-    pub incident: String,
-    /// The target.
+    /// `4F7K2.1`; none for what is told of the fleet or of driftd itself.
+    pub incident: Option<String>,
+    /// The target; empty where it is about none.
     pub target: String,
     /// What it says.
     pub headline: String,
@@ -305,4 +309,28 @@ pub struct HistoryLine {
     pub incident: Option<String>,
     /// One sentence.
     pub text: String,
+}
+
+/// Whether the store is whole.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StoreCheck {
+    /// Version of its schema.
+    pub schema: i64,
+    /// Targets.
+    pub targets: u64,
+    /// Values of peers.
+    pub values: u64,
+    /// Entries of the ledger.
+    pub ledger: u64,
+    /// What is wrong.
+    pub problems: Vec<String>,
+    /// Further ones.
+    pub more: u64,
+}
+
+impl From<Checked> for StoreCheck {
+    fn from(checked: Checked) -> Self {
+        let Checked { schema, targets, values, ledger, problems, more } = checked;
+        Self { schema, targets, values, ledger, problems, more }
+    }
 }

@@ -8,6 +8,7 @@ use super::{Answer, Refused, Request};
 use crate::clock::Clock;
 use crate::model::target::TargetId;
 use crate::plan::InForce;
+use crate::reload::{self, Order};
 use crate::scan::Scanner;
 use crate::store::{Store, StoreError};
 use crate::watch::Handle;
@@ -35,6 +36,8 @@ pub struct Daemon {
     pub wake_delivery: Arc<Notify>,
     /// Keeps targets in memory, and counts.
     pub scanner: Arc<Scanner>,
+    /// Has the configuration read anew.
+    pub reload: reload::Handle,
 }
 
 impl Office {
@@ -59,7 +62,10 @@ impl Office {
             Request::Alerts {} => self.alerts().await,
             Request::Alert { id } => self.alert(&id).await,
             Request::Retry { id } => self.retry(id).await,
+            Request::StoreCheck {} => Ok(Answer::StoreChecked(self.store.check().await?.into())),
             Request::Why { reference } => self.why(&reference).await,
+            Request::Reload {} => self.renew(Order::Reload, who).await,
+            Request::Release { file } => self.renew(Order::Release(file), who).await,
             Request::History { target, limit } => self.history(target.as_deref(), limit).await,
         }
     }

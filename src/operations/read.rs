@@ -21,7 +21,7 @@ use crate::model::rule::Severity;
 use crate::model::snapshot::Coverage;
 use crate::model::target::TargetId;
 use crate::plan::Plan;
-use crate::store::{DriftFilter, Found, LastScan, MessageFilter, StoredSnapshot, TargetRow, TargetState};
+use crate::store::{DriftFilter, Found, LastScan, MessageFilter, Overview, StoredSnapshot, TargetRow, TargetState};
 
 /// Targets whose last scans are read in one query.
 const RESUMED_AT_ONCE: usize = 1000;
@@ -29,19 +29,27 @@ const RESUMED_AT_ONCE: usize = 1000;
 impl Office {
     pub(super) async fn targets(&self) -> Result<Answer, Refused> {
         let incidents = self.store.incidents(true).await?;
+        let overviews = self.store.overviews().await?;
         let rows = self.store.targets().await?;
+        let standing = self.store.drifts(&DriftFilter { open: true, ..DriftFilter::default() }).await?;
+        let losing: BTreeMap<&TargetId, &DriftRow> =
+            standing.iter().filter(|drift| is_losing(&drift.row)).map(|drift| (&drift.target, &drift.row)).collect();
         let mut last = BTreeMap::new();
         for part in rows.chunks(RESUMED_AT_ONCE) {
             let ids: Vec<TargetId> = part.iter().map(|row| row.summary.id.clone()).collect();
             let resumed = self.store.resume(&ids).await?;
             last.extend(resumed.into_iter().filter_map(|(id, resumed)| Some((id, resumed.last?))));
         }
-        let mut all = Vec::new();
-        for row in rows {
-            let memory = self.store.memory(&row.summary.id).await?;
-            all.push(self.target_document(&row, &memory, &incidents, last.get(&row.summary.id)));
-        }
-        Ok(Answer::Targets(all))
+        let all = rows.iter().map(|row| {
+            let id = &row.summary.id;
+            let known = Known {
+                overview: overviews.get(id).copied().unwrap_or_default(),
+                losing: losing.get(id).copied(),
+                last: last.get(id),
+            };
+            self.target_document(row, known, &incidents)
+        });
+        Ok(Answer::Targets(all.collect()))
     }
 
     pub(super) async fn target(&self, id: &str) -> Result<Answer, Refused> {
@@ -63,13 +71,17 @@ impl Office {
     pub(super) async fn target_now(&self, row: &TargetRow, memory: &Memory) -> Result<Target, Refused> {
         let incidents = self.store.incidents(true).await?;
         let resumed = self.store.resume(std::slice::from_ref(&row.summary.id)).await?;
-        let last = resumed.get(&row.summary.id).and_then(|resumed| resumed.last.as_ref());
-        Ok(self.target_document(row, memory, &incidents, last))
+        let known = Known {
+            overview: Overview { held: count(memory.baseline.len()), awaiting: Overview::awaiting(&memory.facets) },
+            losing: memory.drifts.iter().find(|row| is_losing(row)),
+            last: resumed.get(&row.summary.id).and_then(|resumed| resumed.last.as_ref()),
+        };
+        Ok(self.target_document(row, known, &incidents))
     }
 
-    fn target_document(&self, row: &TargetRow, memory: &Memory, incidents: &[Row], last: Option<&LastScan>) -> Target {
+    fn target_document(&self, row: &TargetRow, known: Known<'_>, incidents: &[Row]) -> Target {
         let id = &row.summary.id;
-        let mine: Vec<&Row> = incidents.iter().filter(|incident| incident.owner == *id).collect();
+        let mine: Vec<&Row> = incidents.iter().filter(|incident| incident.is_about(id)).collect();
         let state = match row.state {
             TargetState::Retired => "retired",
             TargetState::Active if self.is_paused(id) => "paused",
@@ -88,10 +100,10 @@ impl Office {
             next_scan: due.map(|due| due.at),
             next_why: due.map(|due| due.why.as_str().to_owned()),
             sight: super::words::sight(row.outcome).to_owned(),
-            failing: failing(memory, &self.plan.plan(), id),
-            coverage: last.map(super::words::coverage),
-            baseline_facets: count(memory.baseline.len()),
-            awaiting_approval: count(memory.facets.values().filter(|facet| facet.awaiting_approval).count()),
+            failing: known.losing.map(|row| failing(row, &self.plan.plan(), id)),
+            coverage: known.last.map(super::words::coverage),
+            baseline_facets: known.overview.held,
+            awaiting_approval: known.overview.awaiting,
             incidents: mine.iter().map(|incident| format!("{}.{}", incident.id, incident.revision)).collect(),
             severity: mine.iter().filter_map(|incident| standing_severity(incident)).max(),
             standing: mine.iter().map(|incident| stands(incident)).collect(),
@@ -238,10 +250,22 @@ pub(super) fn no_target(id: &str) -> Refused {
     Refused::NotFound(format!("no target is called {id}; `driftd targets` lists them"))
 }
 
-/// While losing sight of a target is not confirmed: how many failures of how many.
-fn failing(memory: &Memory, plan: &Plan, id: &TargetId) -> Option<String> {
-    let pending = memory.drifts.iter().find(|row| life::is_sight(row.drift.facet) && row.state == DriftState::Pending);
-    pending.map(|row| format!("{} of {}", row.sightings, plan.confirm_of(id).of(row.drift.class).sightings))
+/// What the document of a target is made from beside its row.
+#[derive(Clone, Copy)]
+struct Known<'a> {
+    overview: Overview,
+    /// The loss of its sight that is not confirmed yet.
+    losing: Option<&'a DriftRow>,
+    last: Option<&'a LastScan>,
+}
+
+fn is_losing(row: &DriftRow) -> bool {
+    life::is_sight(row.drift.facet) && row.state == DriftState::Pending
+}
+
+/// How many failures of how many.
+fn failing(losing: &DriftRow, plan: &Plan, id: &TargetId) -> String {
+    format!("{} of {}", losing.sightings, plan.confirm_of(id).of(losing.drift.class).sightings)
 }
 
 fn stands(incident: &Row) -> Stands {
@@ -324,6 +348,7 @@ fn incident_document(incident: &Row) -> Incident {
     Incident {
         reference: format!("{}.{}", incident.id, incident.revision),
         target: incident.owner.to_string(),
+        with: incident.with.iter().map(ToString::to_string).collect(),
         kind: kind(incident.kind).to_owned(),
         state: state(incident).to_owned(),
         severity: standing_severity(incident).unwrap_or(Severity::Info),
@@ -353,6 +378,7 @@ fn pending_document(target: &TargetId, sight: bool, rows: &[DriftRow]) -> Incide
     Incident {
         reference: DriftState::Pending.as_str().to_owned(),
         target: target.to_string(),
+        with: Vec::new(),
         kind: if sight { "sight" } else { "drift" }.to_owned(),
         state: DriftState::Pending.as_str().to_owned(),
         severity: rows.iter().map(|row| row.drift.severity).max().unwrap_or(Severity::Info),
@@ -368,7 +394,7 @@ fn message_document(message: &notice::Message) -> Message {
         id: message.id.clone(),
         receiver: message.receiver.clone(),
         kind: alert.kind.as_str().to_owned(),
-        incident: format!("{}.{}", alert.incident.id, alert.incident.revision),
+        incident: alert.incident.as_ref().map(|incident| format!("{}.{}", incident.id, incident.revision)),
         target: alert.targets.first().map(|target| target.id.to_string()).unwrap_or_default(),
         headline: alert.headline.clone(),
         state: message.state.to_string(),

@@ -26,6 +26,7 @@ pub(super) fn observation(visit: &Visit<'_>, ask: &Ask<'_>, reports: Vec<FaceRep
         remarks: Vec::new(),
         not_before,
         address_class: visit.own_class(),
+        certificate_ends: visit.certificate_ends(),
         echo: None,
     };
     for report in reports {
@@ -151,8 +152,10 @@ fn asked(ask: &Ask<'_>, reports: &[FaceReport]) -> Asked {
     Asked {
         date: reports.iter().find_map(|report| report.date.clone()),
         offered,
-        headers: ask.headers.iter().map(|(name, _)| name.as_str().to_owned()).collect(),
+        // As written, also when a value cannot be had this time: what is missing then is not another way of asking.
+        headers: ask.target.headers.iter().map(|(name, _)| name.to_ascii_lowercase()).collect(),
         tier: "passive".to_owned(),
         credential: ask.credential.map(|credential| credential.name.clone()),
+        anonymous: ask.credential.is_none() || ask.target.anonymous,
     }
 }

@@ -4,7 +4,7 @@
 //! [`super::runs`].
 
 use jiff::Timestamp;
-use sqlx::{Connection as _, SqliteConnection};
+use sqlx::SqliteConnection;
 
 use super::error::StoreError;
 use super::memory::{self, Remembered};
@@ -43,6 +43,7 @@ pub(super) async fn commit(
     scan: Option<&Snapshot>,
     now: Timestamp,
 ) -> Result<(), StoreError> {
+    writer.side.clean().await;
     let buffer = &writer.store.inner.buffer;
     let target = &settlement.target;
     let step = step(&mut writer.side.conn, settlement, scan, buffer.get(target)).await?;
@@ -58,7 +59,8 @@ pub(super) async fn commit(
     let buffered = buffer.remove(target);
     let ids = settlement.incidents.iter().map(|incident| incident.id);
     writer.store.inner.note_incidents(ids);
-    let written = write(&mut writer.side.conn, settlement, &step, &memory, now).await;
+    let store = writer.store;
+    let written = store.wrote(write(writer, settlement, &step, &memory, now).await);
     if let (Err(_), Some(buffered)) = (&written, buffered) {
         buffer.put(target.clone(), buffered);
     }
@@ -125,6 +127,8 @@ fn is_quiet(settlement: &Settlement) -> bool {
         recheck: _,
         detected: _,
         closed: _,
+        suppressed: _,
+        recomputed,
     } = settlement;
     drifts.is_empty()
         && incidents.is_empty()
@@ -135,16 +139,17 @@ fn is_quiet(settlement: &Settlement) -> bool {
         && ledger.is_empty()
         && notices.is_empty()
         && history.is_empty()
+        && recomputed.is_empty()
 }
 
 async fn write(
-    conn: &mut SqliteConnection,
+    writer: &mut Writer<'_>,
     settlement: &Settlement,
     step: &Step<'_>,
     memory: &Remembered,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    let mut tx = conn.begin_with("BEGIN IMMEDIATE").await?;
+    let mut tx = writer.begin().await?;
     let target = &settlement.target;
     match step {
         Step::Nothing(None) | Step::Begin(None, _) => {}
@@ -175,6 +180,8 @@ async fn write_decisions(
 ) -> Result<(), StoreError> {
     let target = &settlement.target;
     ledger::append(&mut *conn, &settlement.ledger).await?;
+    // In place and first: what a decision supersedes is then of today's form too.
+    baselines::rewrite(&mut *conn, target, &settlement.recomputed).await?;
     for (facet, path, why) in &settlement.ended_approvals {
         baselines::end(&mut *conn, target, *facet, path, *why, now).await?;
     }

@@ -13,7 +13,7 @@ use super::columns::{Columns as _, from_json, to_json};
 use super::error::StoreError;
 use super::memory::Quiet;
 use super::runs::Buffered;
-use super::values::unpack;
+use super::values::Unpacker;
 use super::views::{LastScan, Resumed, Standing};
 use crate::model::facet::{FacetName, UnseenReason};
 use crate::model::observation::DetectionState;
@@ -23,7 +23,7 @@ use crate::model::target::TargetId;
 pub(super) const MEMORIES: &str = "SELECT memory.target, memory.scans, memory.facets, memory.recheck, \
      memory.quiet_scans, memory.quiet_at, memory.quiet_fresh \
      FROM json_each(?) AS wanted CROSS JOIN memory ON memory.target = wanted.value";
-pub(super) const STANDING: &str = "SELECT drift.target, drift.facet, drift.path, drift.rule, drift.state \
+pub(super) const STANDING: &str = "SELECT drift.target, drift.facet, drift.path, drift.rule, drift.state, drift.suppressed IS NULL AS told \
      FROM json_each(?) AS wanted CROSS JOIN drift ON drift.target = wanted.value WHERE drift.ended_at IS NULL";
 pub(super) const LAST: &str = "SELECT run.id, run.target, run.outcome, run.to_seq, run.scans, run.detail, \
      run.detail_size \
@@ -112,6 +112,7 @@ async fn standing(conn: &mut SqliteConnection, wanted: &str, all: &mut All) -> R
             path: row.json("path")?,
             rule: row.text("rule")?.to_owned(),
             state: row.variant("state")?,
+            told: row.flag("told")?,
         };
         entry(all, &row)?.standing.push(standing);
     }
@@ -124,13 +125,14 @@ async fn last(
     ahead: &BTreeMap<TargetId, Buffered>,
     all: &mut All,
 ) -> Result<(), StoreError> {
+    let mut unpacker = Unpacker::new()?;
     let mut rows = sqlx::query(LAST).bind(wanted).fetch(conn);
     while let Some(row) = rows.try_next().await? {
         let buffered = ahead.get(&row.parsed("target")?);
         let ahead = buffered.map(|buffered| buffered.of_run(&row)).transpose()?.flatten();
         let detail: Detail = match ahead.and_then(|run| run.detail) {
             Some(detail) => from_json("scan", detail.as_bytes())?,
-            None => from_json("scan", &unpack("scan", row.bytes("detail")?, row.u64("detail_size")?)?)?,
+            None => from_json("scan", &unpacker.unpack("scan", row.bytes("detail")?, row.u64("detail_size")?)?)?,
         };
         entry(all, &row)?.last = Some(LastScan {
             outcome: row.variant("outcome")?,

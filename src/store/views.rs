@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use crate::model::digest::Digest;
 use crate::model::drift::{DriftRow, DriftState};
 use crate::model::facet::{FacetName, FacetState, UnseenReason};
-use crate::model::incident::{IncidentId, IncidentKind};
+use crate::model::incident::{Incident, IncidentId, IncidentKind};
 use crate::model::ledger::LedgerEntry;
 use crate::model::memory::ScanMemory;
 use crate::model::notice::{MessageState, Notice};
@@ -52,6 +52,8 @@ pub struct TargetRow {
     pub not_before: Option<Timestamp>,
     /// Earliest instant at which a further scan can confirm or revert something.
     pub recheck: Option<Timestamp>,
+    /// The id that carries on its past.
+    pub became: Option<TargetId>,
 }
 
 /// Whether a target is in the inventory.
@@ -74,6 +76,21 @@ pub struct Synced {
     pub retired: Vec<TargetId>,
     /// Have another URL than before.
     pub moved: Vec<TargetId>,
+}
+
+/// A past that is carried over from one id to another.
+#[derive(Clone, Debug)]
+pub struct Carry {
+    /// The id that left.
+    pub from: TargetId,
+    /// The id that goes on.
+    pub to: TargetId,
+    /// Drifts that stand, as those of the new id.
+    pub drifts: Vec<DriftRow>,
+    /// Incidents that stand, likewise.
+    pub incidents: Vec<Incident>,
+    /// What the history says of it.
+    pub line: HistoryLine,
 }
 
 /// One snapshot, as far as it is kept.
@@ -143,6 +160,8 @@ pub struct Standing {
     pub rule: String,
     /// Where in its life it is.
     pub state: DriftState,
+    /// It is not kept from being told.
+    pub told: bool,
 }
 
 /// What a scan said of a target's sight.

@@ -71,6 +71,7 @@ pub(super) const fn mark(mark: UnitMark) -> &'static str {
         UnitMark::Open => "open",
         UnitMark::Rejected => "rejected",
         UnitMark::Reverted => "back as it was",
+        UnitMark::Ignored => "ignored now",
         UnitMark::Accepted => "accepted",
         UnitMark::Retired => "no longer watched",
     }

@@ -12,6 +12,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use super::{LifeStep, Look, Moment, Turn, end, fingerprint, open, row};
+use crate::judge::policy;
 use crate::model::drift::{Drift, DriftRow, DriftState, NextValue};
 use crate::model::facet::FacetName;
 use crate::model::json::Json;
@@ -35,7 +36,7 @@ pub(super) fn step(step: &mut LifeStep, rows: &[&DriftRow], judgment: &Judgment,
             Look::Back => Some(back(&mut row, at.now)),
             Look::Shown(drift) => failed(&mut row, drift, at),
         };
-        let turn = turn.or_else(|| age(&mut row, at.now));
+        let turn = turn.or_else(|| age(&mut row, at));
         step.keep(Some(before), row, turn);
     }
     let known: BTreeSet<&Pointer> = rows.iter().map(|row| &row.drift.path).collect();
@@ -89,6 +90,9 @@ fn back(row: &mut DriftRow, now: Timestamp) -> Turn {
 
 fn failed(row: &mut DriftRow, drift: &Drift, at: &Moment<'_>) -> Option<Turn> {
     if row.state == DriftState::Pending {
+        if row.sightings == 0 {
+            row.since = at.now;
+        }
         row.sightings = row.sightings.saturating_add(1);
         row.last_at = at.now;
         row.drift = drift.clone();
@@ -132,16 +136,18 @@ fn block_if_limited(row: &mut DriftRow, at: &Moment<'_>) {
         row.drift.severity = Severity::Medium;
         row.drift.after = vec![Json::from(BLOCKED)];
         row.drift.fingerprint = fingerprint(at.target, &row.drift);
+        policy::weigh(at.policy, &mut row.drift);
     }
 }
 
 /// A block that stands for 24 h turns high.
-pub(super) fn age(row: &mut DriftRow, now: Timestamp) -> Option<Turn> {
-    if ages_at(row)? > now {
+pub(super) fn age(row: &mut DriftRow, at: &Moment<'_>) -> Option<Turn> {
+    if ages_at(row)? > at.now {
         return None;
     }
     row.drift.rule.case = OVER.to_owned();
     row.drift.severity = row.drift.severity.max(Severity::High);
+    policy::weigh(at.policy, &mut row.drift);
     Some(Turn::Changed)
 }
 

@@ -28,6 +28,8 @@ pub(in crate::judge) struct Scene<'a> {
     pub(in crate::judge) order_ignored: bool,
     /// Host of the target's URL, in lower case.
     pub(in crate::judge) host: &'a str,
+    /// The server's hints may lower a severity.
+    pub(in crate::judge) trusts_hints: bool,
     /// Names of tools, old and new, that stand out in a text.
     pub(in crate::judge) tools: BTreeSet<&'a str>,
     /// What word diffs may still cost.
@@ -218,7 +220,13 @@ pub(in crate::judge) fn sight(
 }
 
 /// Over key, new values and claims, not the rule: a better rule re-opens nothing (design, section 5).
-fn fingerprint(target: &TargetId, facet: FacetName, path: &Pointer, after: &[Json], claims: &[Claim]) -> Fingerprint {
+pub(in crate::judge) fn fingerprint(
+    target: &TargetId,
+    facet: FacetName,
+    path: &Pointer,
+    after: &[Json],
+    claims: &[Claim],
+) -> Fingerprint {
     let mut parts = vec![target.to_string(), facet.to_string(), path.to_string()];
     let mut values: Vec<String> = after.iter().map(Json::canonical).collect();
     values.sort();

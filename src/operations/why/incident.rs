@@ -121,6 +121,7 @@ fn stands(incident: &Incident) -> String {
         let how = match ended.reason {
             crate::model::incident::EndReason::Reverted if incident.kind == IncidentKind::Sight => "it answers again",
             crate::model::incident::EndReason::Reverted => "what was accepted is back",
+            crate::model::incident::EndReason::Ignored => "the inventory ignores it now",
             crate::model::incident::EndReason::Retired => "its target left the inventory",
             crate::model::incident::EndReason::Rejected => "it was rejected, and went away",
             crate::model::incident::EndReason::Accepted => "it was accepted",

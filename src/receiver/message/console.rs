@@ -12,6 +12,8 @@ use super::{Colour, names, page, reference, target};
 const WIDTH: usize = 100;
 /// Units shown; further ones are counted.
 const UNITS: usize = 12;
+/// Lines of a passage shown; further ones are counted.
+const LINES: usize = 40;
 
 /// The block.
 pub(super) fn text(body: &Body, colour: Colour) -> String {
@@ -30,9 +32,22 @@ pub(super) fn text(body: &Body, colour: Colour) -> String {
         lines.extend(page::wrap("  ", 4, &text::inert(line, 400), WIDTH));
     }
     let over = match alert.kind {
-        AlertType::DriftOpened | AlertType::DriftChanged | AlertType::SightLost => false,
+        AlertType::DriftOpened
+        | AlertType::DriftChanged
+        | AlertType::DriftReminder
+        | AlertType::SightLost
+        | AlertType::FleetReport
+        | AlertType::Digest
+        | AlertType::Test => false,
         AlertType::DriftResolved | AlertType::SightBack => true,
     };
+    for passage in &alert.passages {
+        lines.extend(page::wrap("  ", 2, &text::inert(&passage.heading, 200), WIDTH));
+        let shown = passage.lines.iter().take(LINES);
+        lines.extend(shown.flat_map(|line| page::wrap("    ", 6, &text::inert(line, 400), WIDTH)));
+        let more = passage.lines.len().saturating_sub(LINES);
+        lines.extend((more > 0).then(|| format!("    and {more} more")));
+    }
     let shown: Vec<&AlertUnit> = alert.units.iter().filter(|unit| over || unit.mark.stands()).collect();
     let mut first: Vec<&AlertUnit> = shown.iter().take(UNITS).copied().collect();
     first.sort_by_key(|unit| unit.n);
