@@ -14,7 +14,7 @@ use std::time::Duration;
 use chrono::{DateTime, FixedOffset, NaiveDateTime, Offset as _, TimeZone as _, Timelike as _};
 use chrono_tz::Tz;
 use croner::parser::{CronParser, Seconds};
-use croner::{Cron, JobType};
+use croner::Cron;
 use jiff::Timestamp;
 
 use crate::model::digest::Digest;
@@ -173,11 +173,16 @@ pub fn next_cron(expression: &str, timezone: &str, after: Timestamp) -> Result<T
     let cron = parse(expression)?;
     let zone: Tz = timezone.parse().map_err(|_| CronError::Zone(timezone.to_owned()))?;
     let start = DateTime::from_timestamp(after.as_second(), 0).ok_or(CronError::NoInstant)?.with_timezone(&zone);
-    let next = match cron.determine_job_type() {
-        JobType::FixedTime => fixed_time(&cron, &start),
-        JobType::IntervalWildcard => repeating(&cron, &start),
-    };
+    let next = if repeats(expression) { repeating(&cron, &start) } else { fixed_time(&cron, &start) };
     next.and_then(|next| Timestamp::from_second(next).ok()).ok_or(CronError::NoInstant)
+}
+
+/// Whether an expression names instants all through the hour or the day, as cron has always told it: by a `*` in front
+/// of the days. Others name times of day, one or several.
+fn repeats(expression: &str) -> bool {
+    let fields = expression.split_whitespace();
+    let times = fields.clone().count().saturating_sub(3);
+    fields.take(times).any(|field| field.contains('*'))
 }
 
 fn parse(expression: &str) -> Result<Cron, CronError> {

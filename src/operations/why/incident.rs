@@ -83,7 +83,11 @@ pub(super) fn alone(known: &Alone<'_>) -> WhyIncident {
     let text = match row.state {
         DriftState::Pending => "not confirmed: nobody is told before it is".to_owned(),
         DriftState::Transient => "it went before it was confirmed: nobody was told".to_owned(),
-        other => format!("{}, and part of no incident", other.as_str()),
+        DriftState::Open
+        | DriftState::Rejected
+        | DriftState::Reverted
+        | DriftState::Accepted
+        | DriftState::Retired => format!("{}, and part of no incident", row.state.as_str()),
     };
     WhyIncident {
         reference: None,

@@ -85,14 +85,14 @@ fn unit_lines(unit: &AlertUnit, colour: Colour) -> Vec<String> {
     if let Some(first) = lines.first_mut() {
         *first = first.replacen(&format!("{start}{blank}"), &format!("{start}{severity}"), 1);
     }
-    lines.extend(unit.details.iter().take(told(&unit.details)).map(telling));
+    lines.extend(unit.details.iter().take(told(unit)).map(telling));
     lines
 }
 
-/// How many details a unit is told with: one, and what it quotes right after a line of ours (hidden words spelled out).
-fn told(details: &[Detail]) -> usize {
-    match details {
-        [Detail::Text { .. }, Detail::Quote { .. }, ..] => 2,
+/// How many details a unit is told with: one; of a critical one also what it quotes (hidden words spelled out).
+fn told(unit: &AlertUnit) -> usize {
+    match unit.details.as_slice() {
+        [Detail::Text { .. }, Detail::Quote { .. }, ..] if unit.severity == Severity::Critical => 2,
         _ => 1,
     }
 }
