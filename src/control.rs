@@ -149,7 +149,14 @@ pub enum AskError {
 
 /// How long an answer may take: a scan takes its own time, all else is a look into the store.
 const fn patience(request: &Request) -> Duration {
-    if matches!(request, Request::ScanNow { .. }) { Duration::from_hours(1) } else { Duration::from_mins(1) }
+    if matches!(request, Request::ScanNow { .. }) {
+        Duration::from_hours(1)
+    } else if matches!(request, Request::ReceiverTest { .. }) {
+        // A mail may take a minute by itself.
+        Duration::from_mins(2)
+    } else {
+        Duration::from_mins(1)
+    }
 }
 
 /// Asks the daemon that listens on `path`.

@@ -22,7 +22,7 @@ use crate::metrics::Metrics;
 use crate::net::{Destination, Door, DoorSettings, Egress, HostForm, Roots, SystemResolver, guard};
 use crate::operations::{self, Office};
 use crate::plan::{InForce, Plan};
-use crate::receiver::{Limits as ReceiverLimits, Receivers};
+use crate::receiver::{BuildError, Limits as ReceiverLimits, Receivers};
 use crate::scan::Scanner;
 use crate::secret::Environment;
 use crate::signals::Stop;
@@ -62,8 +62,8 @@ impl Daemon {
         let store = Store::open(&config.store)
             .await
             .with_context(|| format!("failed to open the store {}", config.store.display()))?;
-        let receivers: Vec<String> = config.receivers.iter().map(|receiver| receiver.name.clone()).collect();
-        let metrics = Arc::new(Metrics::new(&receivers, rules::all().count())?);
+        let names: Vec<String> = config.receivers.iter().map(|receiver| receiver.name.clone()).collect();
+        let metrics = Arc::new(Metrics::new(&names, rules::all().count())?);
         verify_ledger(&store, &metrics).await?;
         let wake = Arc::new(Notify::new());
         let door = door(&config)?;
@@ -93,11 +93,7 @@ impl Daemon {
         let metrics_address = listener.local_addr()?;
         let control = Control::bind(&config.control)
             .with_context(|| format!("failed to bind the control socket {}", config.control.display()))?;
-        let sender = Arc::new(Receivers::new(
-            &config.receivers,
-            Arc::new(StoredSecrets(environment)),
-            ReceiverLimits::new(may_be_reached),
-        )?);
+        let sender = Arc::new(receivers(&config, environment)?);
 
         let (watch, handle) = Watch::new(Arc::clone(&scanner), clock.clone(), Arc::clone(&metrics), plan.clone());
         let (beater, beats) = beat::start().await.context("failed to start the scheduler")?;
@@ -105,6 +101,7 @@ impl Daemon {
             store: store.clone(),
             clock: clock.clone(),
             plan: plan.clone(),
+            receivers: Arc::clone(&sender),
             daemon: Some(operations::Daemon {
                 watch: handle,
                 wake_delivery: Arc::clone(&wake),
@@ -114,10 +111,10 @@ impl Daemon {
         office.retire(&synced.retired).await.context("failed to retire what left the inventory")?;
 
         let (ready, ready_seen) = channel::channel(Readiness::Starting);
-        let room = GaugeRoom::new(store.clone(), clock.clone(), Arc::clone(&metrics), Arc::clone(&scanner), plan);
+        let room = GaugeRoom::new(store.clone(), clock.clone(), Arc::clone(&metrics), Arc::clone(&scanner), plan.clone());
         let shown = Shown { metrics: Arc::clone(&metrics), gauges: Arc::new(room), ready: ready_seen };
         let delivery = Delivery::new(
-            StoreOutbox(store.clone()),
+            StoreOutbox { store: store.clone(), plan: plan.clone() },
             sender,
             Counted(Arc::clone(&metrics)),
             clock.clone(),
@@ -180,6 +177,15 @@ impl Daemon {
             failed @ (Reason::Ended(_) | Reason::Failed(..) | Reason::Panicked(..)) => anyhow::bail!("{failed}"),
         }
     }
+}
+
+/// The receivers of `config`, also for a process that only tries one.
+///
+/// # Errors
+/// When a mailbox is none, or TLS cannot be set up.
+pub fn receivers(config: &Config, environment: Environment) -> Result<Receivers, BuildError> {
+    let secrets = Arc::new(StoredSecrets(environment));
+    Receivers::new(&config.receivers, secrets, ReceiverLimits::new(may_be_reached))
 }
 
 fn door(config: &Config) -> anyhow::Result<Door> {

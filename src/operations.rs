@@ -8,6 +8,7 @@ pub mod document;
 mod office;
 mod read;
 pub mod reference;
+pub mod trial;
 pub mod words;
 
 pub use office::{Daemon, Office};
@@ -71,6 +72,11 @@ pub enum Request {
         /// One, or all.
         id: Option<String>,
     },
+    /// Send a test message to a receiver.
+    ReceiverTest {
+        /// Its name.
+        name: String,
+    },
     /// What happened, newest first.
     History {
         /// Of one target.
@@ -97,6 +103,7 @@ impl Request {
             | Self::Reject(_)
             | Self::Ack(_)
             | Self::BaselineAccept { .. }
+            | Self::ReceiverTest { .. }
             | Self::Retry { .. } => true,
         }
     }
@@ -143,6 +150,8 @@ pub enum Answer {
     Alert(Box<document::MessageInFull>),
     /// To `retry`: messages that will be sent again.
     Retried(u64),
+    /// To `receiver_test`.
+    Tried(document::Trial),
     /// To `history`.
     History(Vec<document::HistoryLine>),
 }

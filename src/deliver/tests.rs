@@ -4,8 +4,10 @@ use rand::SeedableRng as _;
 use rand::rngs::StdRng;
 use tokio::sync::{Semaphore, watch};
 
+use super::condition::Say;
 use super::*;
 use crate::clock::Hand;
+use crate::model::condition::{Condition, Fate};
 use crate::model::notice::MessageState;
 use crate::receiver::error::Reason;
 use crate::receiver::sample;
@@ -16,6 +18,9 @@ struct Memory {
     /// Notices: when they are due, and the message they fold into.
     waiting: Vec<(Timestamp, Message)>,
     messages: BTreeMap<String, Message>,
+    conditions: BTreeMap<String, Condition>,
+    /// What the other receivers are told of one.
+    said: Vec<(String, Say)>,
     /// Operations that fail.
     broken: BTreeSet<&'static str>,
     /// Operations that have failed.
@@ -45,10 +50,6 @@ impl Fake {
             }
         });
         result
-    }
-
-    fn mark(&self, operation: &'static str, id: &str, change: impl FnOnce(&mut Message)) -> Result<(), Full> {
-        self.change(operation, |memory| change(memory.messages.get_mut(id).unwrap()))
     }
 
     async fn until(&self, reached: impl FnMut(&Memory) -> bool) {
@@ -88,32 +89,37 @@ impl Outbox for Fake {
         Ok(heads.into_values().collect())
     }
 
-    async fn next_due(&self) -> Result<Option<Timestamp>, Full> {
+    async fn next_due(&self, _: Timestamp) -> Result<Option<Timestamp>, Full> {
         let memory = self.0.borrow();
         let pending = memory.messages.values().filter(|message| message.state == MessageState::Pending);
         Ok(pending.map(|message| message.next_at).chain(memory.waiting.iter().map(|(due, _)| *due)).min())
     }
 
-    async fn mark_sent(&self, id: &str, at: Timestamp) -> Result<(), Full> {
-        self.mark("mark", id, |message| {
-            message.state = MessageState::Sent;
-            message.sent_at = Some(at);
-        })
+    async fn condition(&self, receiver: &str) -> Result<Condition, Full> {
+        Ok(self.0.borrow().conditions.get(receiver).cloned().unwrap_or_default())
     }
 
-    async fn mark_failed(&self, id: &str, attempts: u32, next_at: Timestamp, error: &str) -> Result<(), Full> {
-        self.mark("mark", id, |message| {
-            message.attempts = attempts;
-            message.next_at = next_at;
-            message.error = Some(error.to_owned());
-        })
-    }
-
-    async fn mark_dead(&self, id: &str, attempts: u32, error: &str) -> Result<(), Full> {
-        self.mark("mark", id, |message| {
-            message.state = MessageState::Dead;
-            message.attempts = attempts;
-            message.error = Some(error.to_owned());
+    async fn record(&self, record: &Record, now: Timestamp) -> Result<(), Full> {
+        self.change("mark", |memory| {
+            let message = memory.messages.get_mut(&record.message).unwrap();
+            match record.fate.clone() {
+                Fate::Sent => {
+                    message.state = MessageState::Sent;
+                    message.sent_at = Some(now);
+                }
+                Fate::Again { attempts, at, error } => {
+                    message.attempts = attempts;
+                    message.next_at = at;
+                    message.error = Some(error);
+                }
+                Fate::Dead { attempts, error } => {
+                    message.state = MessageState::Dead;
+                    message.attempts = attempts;
+                    message.error = Some(error);
+                }
+            }
+            memory.conditions.insert(record.receiver.clone(), record.condition.clone());
+            memory.said.extend(record.say.map(|say| (record.receiver.clone(), say)));
         })
     }
 }

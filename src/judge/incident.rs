@@ -12,6 +12,7 @@ use jiff::Timestamp;
 
 use super::fold::Folding;
 use super::life::{Transition, Turn, is_sight};
+use super::notices;
 use crate::model::alert::AlertType;
 use crate::model::digest::Digest;
 use crate::model::drift::{DriftRow, DriftState, Fingerprint};
@@ -244,6 +245,7 @@ fn event(kind: AlertType, incident: &Incident, before: &[Unit], reason: Option<E
         target: owner.target.clone(),
         severity: units().map(|unit| unit.severity).max().unwrap_or(Severity::Info),
         impact,
+        urgent: incident.kind == IncidentKind::Sight || units().any(notices::is_urgent),
         reason,
         at: owner.now,
     }

@@ -9,6 +9,7 @@ use super::{Answer, Refused, Request};
 use crate::clock::Clock;
 use crate::model::target::TargetId;
 use crate::plan::InForce;
+use crate::receiver::Receivers;
 use crate::scan::Scanner;
 use crate::store::{Store, StoreError};
 use crate::watch::Handle;
@@ -22,6 +23,8 @@ pub struct Office {
     pub clock: Clock,
     /// The inventory, and where messages go.
     pub plan: InForce,
+    /// Where messages go.
+    pub receivers: Arc<Receivers>,
     /// The daemon's loop and its outbox, when there is a daemon.
     pub daemon: Option<Daemon>,
 }
@@ -59,6 +62,7 @@ impl Office {
             Request::Alerts {} => self.alerts().await,
             Request::Alert { id } => self.alert(&id).await,
             Request::Retry { id } => self.retry(id).await,
+            Request::ReceiverTest { name } => self.receiver_test(&name).await,
             Request::History { target, limit } => self.history(target.as_deref(), limit).await,
         }
     }

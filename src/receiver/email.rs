@@ -13,6 +13,7 @@ use lettre::message::header::{ContentType, HeaderName, HeaderValue};
 use lettre::message::{Attachment, Mailbox, MultiPart, SinglePart};
 
 use super::error::{DeliveryError, Reason};
+use super::trail::Trail;
 use super::{BuildError, Limits, Secrets, message};
 use crate::model::notice::Message;
 use crate::model::receiver::{Email, Smtp};
@@ -50,10 +51,12 @@ impl Mailer {
         message: &Message,
         secrets: &dyn Secrets,
         limits: &Limits,
+        trail: &mut Trail,
     ) -> Result<(), DeliveryError> {
         let mail = self.mail(message).ok_or(DeliveryError::permanent(Reason::Misconfigured))?;
-        let refused = smtp::deliver(&self.smtp, secrets, &mail, message.attempts, limits).await?;
+        let refused = smtp::deliver(&self.smtp, secrets, &mail, message.attempts, limits, trail).await?;
         if refused > 0 {
+            trail.note(|| format!("but not for {refused} of {} recipients", self.to.len()));
             tracing::warn!(
                 receiver = message.receiver,
                 message = message.id,

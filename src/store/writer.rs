@@ -5,12 +5,15 @@ use sqlx::{Connection as _, Sqlite, Transaction};
 use tokio::sync::MutexGuard;
 
 use super::runs::Buffered;
-use super::{Result, Retry, Store, Synced, Unchanged, WriteSide, commit, memory, outbox, runs, targets};
+use super::{
+    Result, Retry, Store, Synced, Tried, Unchanged, WriteSide, commit, conditions, memory, outbox, runs, targets,
+};
 use crate::model::bulletin::Bulletin;
 use crate::model::memory::Memory;
-use crate::model::notice::Message;
+use crate::model::notice::Fold;
 use crate::model::settlement::Settlement;
 use crate::model::snapshot::Snapshot;
+use crate::model::condition::Fate;
 use crate::model::target::{TargetId, TargetSummary};
 
 /// Targets written in one transaction of a flush, so that a commit never waits for all of them.
@@ -74,6 +77,27 @@ impl Writer<'_> {
         Ok(posted)
     }
 
+    /// Writes what a try came to, in one transaction: what became of the message, how its receiver fares, and what is
+    /// posted about that.
+    ///
+    /// # Errors
+    /// As SQLite says; nothing of it is written then.
+    pub async fn tried(&mut self, tried: &Tried<'_>, now: Timestamp) -> Result<()> {
+        let mut tx = self.begin().await?;
+        outbox::fate(&mut tx, tried.message, tried.fate, now).await?;
+        conditions::put(&mut tx, tried.receiver, tried.condition).await?;
+        if tried.recovered {
+            conditions::hasten(&mut tx, tried.receiver, now).await?;
+        }
+        for (bulletin, to) in tried.posts {
+            for receiver in to {
+                outbox::post(&mut tx, bulletin, receiver, now).await?;
+            }
+        }
+        tx.commit().await?;
+        Ok(())
+    }
+
     async fn begin(&mut self) -> Result<Transaction<'_, Sqlite>> {
         Ok(self.side.conn.begin_with("BEGIN IMMEDIATE").await?)
     }
@@ -114,41 +138,37 @@ impl Store {
         }
     }
 
-    /// Makes messages of notices, each with the ids of its notices, and drops those that are not told; notes what
-    /// receivers are told. All or nothing.
+    /// Makes messages of notices, drops those that are not told and puts off those that wait longer; notes what receivers
+    /// are told, and what they are owed next. All or nothing.
     ///
     /// # Errors
     /// [`StoreError::NotWaiting`](super::StoreError::NotWaiting) when a notice was folded or dropped before, and what SQLite says.
-    pub async fn fold(&self, messages: &[(Message, Vec<String>)], dropped: &[String]) -> Result<()> {
+    pub async fn fold(&self, fold: &Fold) -> Result<()> {
         let mut writer = self.writer().await;
         let mut tx = writer.begin().await?;
-        outbox::fold(&mut tx, messages, dropped).await?;
+        outbox::fold(&mut tx, fold).await?;
         tx.commit().await?;
         Ok(())
     }
 
-    /// A message was delivered.
+    /// What became of a message after a try, at `now`, without anything about its receiver.
     ///
     /// # Errors
     /// As SQLite says.
-    pub async fn mark_sent(&self, id: &str, at: Timestamp) -> Result<()> {
-        outbox::sent(&mut self.writer().await.side.conn, id, at).await
+    pub async fn mark(&self, id: &str, fate: &Fate, now: Timestamp) -> Result<()> {
+        outbox::fate(&mut self.writer().await.side.conn, id, fate, now).await
     }
 
-    /// A message was not delivered and is tried again at `next_at`; `attempts` counts this try too.
+    /// Has all that waits for `receiver` tried now, also when it rests or is suspended.
     ///
     /// # Errors
     /// As SQLite says.
-    pub async fn mark_failed(&self, id: &str, attempts: u32, next_at: Timestamp, error: &str) -> Result<()> {
-        outbox::failed(&mut self.writer().await.side.conn, id, attempts, next_at, error).await
-    }
-
-    /// A message is given up; `attempts` counts the last try too.
-    ///
-    /// # Errors
-    /// As SQLite says.
-    pub async fn mark_dead(&self, id: &str, attempts: u32, error: &str) -> Result<()> {
-        outbox::dead(&mut self.writer().await.side.conn, id, attempts, error).await
+    pub async fn hasten(&self, receiver: &str, now: Timestamp) -> Result<()> {
+        let mut writer = self.writer().await;
+        let mut tx = writer.begin().await?;
+        conditions::hasten(&mut tx, receiver, now).await?;
+        tx.commit().await?;
+        Ok(())
     }
 
     /// Has messages sent again, now. Says how many; a delivered one is never sent again.
@@ -156,7 +176,11 @@ impl Store {
     /// # Errors
     /// As SQLite says.
     pub async fn retry(&self, which: &Retry, now: Timestamp) -> Result<u64> {
-        outbox::retry(&mut self.writer().await.side.conn, which, now).await
+        let mut writer = self.writer().await;
+        let mut tx = writer.begin().await?;
+        let retried = outbox::retry(&mut tx, which, now).await?;
+        tx.commit().await?;
+        Ok(retried)
     }
 }
 

@@ -32,7 +32,7 @@ const ARROWS: [(&str, &[&str]); 28] = [
     ("scan", &["model", "judge", "clock", "crash", "net", "secret", "metrics", "probe", "store", "plan"]),
     ("watch", &["model", "clock", "metrics", "plan", "scan"]),
     ("deliver", &["model", "clock", "crash", "backoff", "receiver"]),
-    ("operations", &["model", "judge", "clock", "plan", "store", "scan", "watch"]),
+    ("operations", &["model", "judge", "clock", "plan", "store", "receiver", "scan", "watch"]),
     ("http", &["metrics", "serving"]),
     ("control", &["operations", "serving"]),
     ("supervise", &["signals"]),
