@@ -58,9 +58,11 @@ impl<O: Outbox, S: Sender, T: Tally> Delivery<O, S, T> {
         let mut tries = Tries::default();
         while !stop.is_cancelled() {
             self.record(&mut tries, &mut rng).await;
-            self.fold().await;
-            self.start(&mut tries).await;
-            let wake_at = self.wake_at(&tries).await;
+            // One instant for the round: what becomes due while it is made is for the next one, and not for a pause later.
+            let now = self.clock.now();
+            self.fold(now).await;
+            self.start(&mut tries, now).await;
+            let wake_at = self.wake_at(&tries, now).await;
             tokio::select! {
                 () = stop.cancelled() => {}
                 () = self.wake.notified() => {}
@@ -75,15 +77,14 @@ impl<O: Outbox, S: Sender, T: Tally> Delivery<O, S, T> {
         self.record(&mut tries, &mut rng).await;
     }
 
-    async fn fold(&self) {
-        if let Err(error) = self.outbox.fold_due(self.clock.now()).await {
+    async fn fold(&self, now: Timestamp) {
+        if let Err(error) = self.outbox.fold_due(now).await {
             self.store_failed("fold", &error);
         }
     }
 
     /// Starts a try for each receiver that is free and has a message due.
-    async fn start(&self, tries: &mut Tries) {
-        let now = self.clock.now();
+    async fn start(&self, tries: &mut Tries, now: Timestamp) {
         let messages = match self.outbox.due_messages(now).await {
             Ok(messages) => messages,
             Err(error) => return self.store_failed("due_messages", &error),
@@ -130,9 +131,8 @@ impl<O: Outbox, S: Sender, T: Tally> Delivery<O, S, T> {
         Ok(record)
     }
 
-    /// When to look again if nothing happens before.
-    async fn wake_at(&self, tries: &Tries) -> Option<Timestamp> {
-        let now = self.clock.now();
+    /// When to look again if nothing happens before, after a round at `now`.
+    async fn wake_at(&self, tries: &Tries, now: Timestamp) -> Option<Timestamp> {
         let soon = now.saturating_add(PAUSE).unwrap_or(Timestamp::MAX);
         let due = match self.outbox.next_due(now).await {
             // Due, and not started: its receiver is taken, or the store would not say what it is.

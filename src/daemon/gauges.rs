@@ -84,6 +84,7 @@ impl GaugeRoom {
     async fn outbox(&self, plan: &Plan) -> Result<(), StoreError> {
         let now = self.clock.now();
         let waiting = self.store.pending_counts().await?;
+        let conditions = self.store.conditions().await?;
         for receiver in &plan.receivers {
             let mine = waiting.iter().find(|pending| pending.receiver == *receiver);
             let oldest = mine.and_then(|pending| pending.oldest);
@@ -91,6 +92,9 @@ impl GaugeRoom {
             let pending = mine.map_or(0, |pending| pending.messages + pending.notices);
             self.metrics.outbox_pending.with_label_values(&[receiver.as_str()]).set(size(pending));
             self.metrics.outbox_oldest.with_label_values(&[receiver.as_str()]).set(age);
+            let condition = conditions.iter().find(|(name, _)| name == receiver);
+            let suspended = condition.is_some_and(|(_, condition)| condition.suspended.is_some());
+            self.metrics.receiver_suspended.with_label_values(&[receiver.as_str()]).set(f64::from(u8::from(suspended)));
         }
         Ok(())
     }

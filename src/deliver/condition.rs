@@ -153,11 +153,15 @@ pub struct Report<'a> {
 pub fn bulletin(report: &Report<'_>) -> Bulletin {
     let Report { receiver, .. } = report;
     let (key, severity, headline, summary) = words(report);
-    let mut lines = vec![format!("try it now: driftd receiver test {receiver}")];
-    if matches!(report.say, Say::GivenUp | Say::Recovered { .. } | Say::Suspended) && report.given_up > 0 {
+    let mut lines = Vec::new();
+    if !matches!(report.say, Say::Recovered { .. }) {
+        lines.push(format!("try it now: driftd receiver test {receiver}"));
+    }
+    if report.given_up > 0 {
         lines.push("read what was given up: driftd alerts --dead".to_owned());
         lines.push("send it again: driftd alerts retry".to_owned());
     }
+    let sections = vec![Passage { heading: "WHAT YOU CAN DO".to_owned(), lines }];
     Bulletin {
         kind: AlertType::FleetReport,
         key: format!("receiver {receiver} {key}"),
@@ -165,7 +169,7 @@ pub fn bulletin(report: &Report<'_>) -> Bulletin {
         impact: vec![Impact::Operational],
         headline,
         summary,
-        sections: vec![Passage { heading: "WHAT YOU CAN DO".to_owned(), lines }],
+        sections: sections.into_iter().filter(|passage| !passage.lines.is_empty()).collect(),
         targets: Vec::new(),
     }
 }

@@ -21,6 +21,9 @@ struct Memory {
     conditions: BTreeMap<String, Condition>,
     /// What the other receivers are told of one.
     said: Vec<(String, Say)>,
+    /// The next look for what is due waits until this is false, and says so.
+    moves_clock: bool,
+    waits_for_clock: bool,
     /// Operations that fail.
     broken: BTreeSet<&'static str>,
     /// Operations that have failed.
@@ -90,6 +93,10 @@ impl Outbox for Fake {
     }
 
     async fn next_due(&self, _: Timestamp) -> Result<Option<Timestamp>, Full> {
+        if self.0.borrow().moves_clock {
+            self.0.send_modify(|memory| memory.waits_for_clock = true);
+            self.until(|memory| !memory.moves_clock).await;
+        }
         let memory = self.0.borrow();
         let pending = memory.messages.values().filter(|message| message.state == MessageState::Pending);
         Ok(pending.map(|message| message.next_at).chain(memory.waiting.iter().map(|(due, _)| *due)).min())
@@ -377,4 +384,19 @@ async fn a_stop_lets_tries_under_way_end_and_starts_no_more() {
     assert_eq!(outbox.message("a").state, MessageState::Sent);
     assert_eq!(outbox.message("b").state, MessageState::Pending);
     assert!(!peers.sent.lock().unwrap().contains(&"b".to_owned()));
+}
+
+#[tokio::test]
+async fn what_becomes_due_while_a_round_is_made_does_not_wait_for_a_further_change() {
+    let outbox = Fake::of([sample::message("a", "hook")]);
+    let later = start().saturating_add(Duration::from_secs(60)).unwrap();
+    outbox.0.send_modify(|memory| {
+        memory.messages.get_mut("a").unwrap().next_at = later;
+        memory.moves_clock = true;
+    });
+    let running = Running::start(outbox, |_, _| Ok(()), &[]);
+    running.outbox.until(|memory| memory.waits_for_clock).await;
+    running.hand.advance(Duration::from_secs(60));
+    running.outbox.0.send_modify(|memory| memory.moves_clock = false);
+    running.outbox.until_state("a", MessageState::Sent).await;
 }

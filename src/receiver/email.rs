@@ -77,14 +77,15 @@ impl Mailer {
             .from(self.from.clone())
             .subject(one_line(&message::subject(body)))
             .date(SystemTime::try_from(message.at).ok()?)
-            .message_id(Some(format!("<{}@{host}>", token(&message.id))))
+            .message_id(Some(format!("<{}@{host}>", token(&message.id))));
+        if let Some(thread) = &thread {
+            mail = mail.references(thread.clone());
+        }
+        mail = mail
             .raw_header(raw("Auto-Submitted", "auto-generated".to_owned()))
             .raw_header(raw("X-Driftd", one_line(&message::tag(body))));
-        if let Some(thread) = thread {
-            mail = mail.references(thread.clone());
-            if body.reply {
-                mail = mail.in_reply_to(thread);
-            }
+        if let Some(thread) = thread.filter(|_| body.reply) {
+            mail = mail.in_reply_to(thread);
         }
         for to in &self.to {
             mail = mail.to(to.clone());

@@ -94,6 +94,9 @@ async fn on_the_way(url: &Url, webhook: &Webhook, limits: &Limits, trail: &mut T
         None => trail.note(|| "not signed: no `secret` is configured".to_owned()),
     }
     // The client looks the name up again by the same rule; this is for people to read.
+    if host.parse::<std::net::IpAddr>().is_ok() {
+        return;
+    }
     let found = tokio::time::timeout(limits.webhook, resolve::addresses(&host, port, limits.reachable)).await;
     if let Ok(Ok(addresses)) = found {
         trail.note(|| format!("{name} leads to {}", trail::addresses(&addresses)));

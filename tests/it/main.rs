@@ -12,6 +12,8 @@ mod crash;
 #[cfg(test)]
 mod decisions;
 #[cfg(test)]
+mod digest;
+#[cfg(test)]
 mod eras;
 #[cfg(test)]
 mod exposition;
@@ -26,7 +28,11 @@ mod outage;
 #[cfg(test)]
 mod pinned_peers;
 #[cfg(test)]
+mod receivers;
+#[cfg(test)]
 mod relay;
+#[cfg(test)]
+mod reminders;
 #[cfg(test)]
 mod routes;
 #[cfg(test)]

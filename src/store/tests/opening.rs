@@ -32,7 +32,7 @@ async fn a_new_database_is_ours_alone_in_wal_mode_and_migrated_once() {
         assert_eq!(mode & 0o777, 0o600, "{file}");
     }
     assert_eq!(text(&fixture.path, "PRAGMA journal_mode").await, "wal");
-    assert_eq!(text(&fixture.path, "SELECT CAST(user_version AS TEXT) FROM pragma_user_version").await, "1");
+    assert_eq!(text(&fixture.path, "SELECT CAST(user_version AS TEXT) FROM pragma_user_version").await, "2");
     assert_eq!(text(&fixture.path, "SELECT group_concat(integrity_check) FROM pragma_integrity_check").await, "ok");
     assert!(fixture.store.size_bytes().unwrap() > 4096);
 }
@@ -52,7 +52,7 @@ async fn a_database_of_a_newer_driftd_is_refused_and_left_alone() {
     let fixture = Fixture::new().await;
     run(&fixture.path, "CREATE TABLE later (x); PRAGMA user_version = 7").await;
     let error = Store::open(&fixture.path).await.unwrap_err();
-    assert!(matches!(error, StoreError::Newer { found: 7, known: 1 }), "{error}");
+    assert!(matches!(error, StoreError::Newer { found: 7, known: 2 }), "{error}");
     assert_eq!(text(&fixture.path, "SELECT name FROM sqlite_schema WHERE name = 'later'").await, "later");
 }
 
