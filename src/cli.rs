@@ -59,6 +59,9 @@ pub enum Verb {
     Baseline(BaselineArgs),
     /// Messages and whether they arrived
     Alerts(AlertsArgs),
+    /// Where messages go
+    #[command(subcommand)]
+    Receiver(ReceiverVerb),
     /// What happened, newest first
     History(HistoryArgs),
     /// The store: whether it is whole, copies of it, putting one in its place
@@ -270,6 +273,9 @@ pub enum BaselineVerb {
 /// Arguments of `alerts`.
 #[derive(Debug, Args)]
 pub struct AlertsArgs {
+    /// Only those that were given up
+    #[arg(long)]
+    pub dead: bool,
     /// Nothing: list them
     #[command(subcommand)]
     pub verb: Option<AlertsVerb>,
@@ -287,6 +293,16 @@ pub enum AlertsVerb {
     Retry {
         /// One message; without it all that were given up
         id: Option<String>,
+    },
+}
+
+/// What to do with receivers.
+#[derive(Debug, Subcommand)]
+pub enum ReceiverVerb {
+    /// Send a test message now, and say what happened step by step
+    Test {
+        /// The receiver's name in driftd.yaml
+        name: String,
     },
 }
 
@@ -376,9 +392,10 @@ pub async fn run(cli: Cli) -> anyhow::Result<Exit> {
             let (id, digest) = ask::snapshot_reference(config, &reference).await?;
             ask(Request::BaselineAccept { id, digest, beside, reason, ticket }).await
         }
-        Verb::Alerts(AlertsArgs { verb: None }) => ask(Request::Alerts {}).await,
-        Verb::Alerts(AlertsArgs { verb: Some(AlertsVerb::Show { id }) }) => ask(Request::Alert { id }).await,
-        Verb::Alerts(AlertsArgs { verb: Some(AlertsVerb::Retry { id }) }) => ask(Request::Retry { id }).await,
+        Verb::Alerts(AlertsArgs { verb: None, dead }) => ask::alerts(config, cli.output, dead).await,
+        Verb::Alerts(AlertsArgs { verb: Some(AlertsVerb::Show { id }), .. }) => ask(Request::Alert { id }).await,
+        Verb::Alerts(AlertsArgs { verb: Some(AlertsVerb::Retry { id }), .. }) => ask(Request::Retry { id }).await,
+        Verb::Receiver(ReceiverVerb::Test { name }) => ask::receiver_test(config, cli.output, name).await,
         Verb::History(HistoryArgs { target, limit }) => ask(Request::History { target, limit }).await,
         Verb::Store(verb) => store::store(config, cli.output, verb).await,
         Verb::Why { reference } => ask(Request::Why { reference }).await,

@@ -23,7 +23,7 @@ use crate::metrics::Metrics;
 use crate::net::{Destination, Door, DoorSettings, Egress, HostForm, Roots, SystemResolver, guard};
 use crate::operations::{self, Office};
 use crate::plan::{InForce, Live, Plan};
-use crate::receiver::{Limits as ReceiverLimits, Receivers};
+use crate::receiver::{BuildError, Limits as ReceiverLimits, Receivers};
 use crate::reload::Reload;
 use crate::reload::changes::AtStart;
 use crate::reload::files::{Lookout, POLL};
@@ -140,10 +140,13 @@ impl Daemon {
         let (watch, handle) = Watch::new(Arc::clone(&scanner), clock.clone(), Arc::clone(&metrics), plan.clone());
         let inside = Inside { watch: handle.clone(), scanner: Arc::clone(&scanner) };
         let (reloading, reload) = Reload::new(hup, Lookout::new(reload::files(&config), POLL));
+        let receivers = Live::new(receivers(&config, &environment)?);
         let office = Arc::new(Office {
             store: store.clone(),
             clock: clock.clone(),
             plan: plan.clone(),
+            receivers: receivers.clone(),
+            receivers: Arc::clone(&sender),
             daemon: Some(operations::Daemon {
                 watch: handle,
                 wake_delivery: Arc::clone(&wake),
@@ -166,7 +169,6 @@ impl Daemon {
         let listen_address = changing.as_ref().map(TcpListener::local_addr).transpose()?;
         let (control, socket_file) = Control::bind(&config.control)
             .with_context(|| format!("failed to bind the control socket {}", config.control.display()))?;
-        let receivers = Live::new(receivers(&config, &environment)?);
         let (beater, beats) = beat::start().await.context("failed to start the scheduler")?;
         office.retire().await.context("failed to retire what left the inventory")?;
         store.let_receivers_go(&names, clock.now()).await?;
@@ -194,7 +196,7 @@ impl Daemon {
             pulses: supervisor.pulses(),
         };
         let delivery = Delivery::new(
-            StoreOutbox(store.clone(), plan.clone()),
+            StoreOutbox { store: store.clone(), plan: plan.clone() },
             Arc::new(Post(receivers.clone())),
             Counted(Arc::clone(&metrics), plan.clone()),
             clock.clone(),
@@ -356,9 +358,13 @@ async fn bind(key: &str, address: SocketAddr) -> anyhow::Result<TcpListener> {
     TcpListener::bind(address).await.with_context(|| format!("failed to listen on {address} ({key})"))
 }
 
-fn receivers(config: &Config, environment: &Environment) -> anyhow::Result<Receivers> {
+/// The receivers of `config`, also for a process that only tries one.
+///
+/// # Errors
+/// When a mailbox is none, or TLS cannot be set up.
+pub fn receivers(config: &Config, environment: &Environment) -> Result<Receivers, BuildError> {
     let secrets = Arc::new(StoredSecrets(environment.clone()));
-    Ok(Receivers::new(&config.receivers, secrets, ReceiverLimits::new(may_be_reached))?)
+    Receivers::new(&config.receivers, secrets, ReceiverLimits::new(may_be_reached))
 }
 
 fn door(config: &Config) -> anyhow::Result<Door> {

@@ -50,6 +50,8 @@ pub struct Metrics {
     pub outbox_pending: GaugeVec,
     /// Age of the oldest of them, by receiver.
     pub outbox_oldest: GaugeVec,
+    /// Whether a receiver is suspended.
+    pub receiver_suspended: GaugeVec,
     /// Targets in the inventory.
     pub inventory_targets: IntGauge,
     /// Whether the last reload was taken.
@@ -124,12 +126,18 @@ impl Metrics {
             )?,
             outbox_pending: add.gauges(
                 "outbox_pending",
-                "Messages not delivered yet, by receiver; given-up ones are not counted.",
+                "Messages not delivered yet, by receiver; given-up ones, reminders and what waits for a digest are not \
+                 counted.",
                 &["receiver"],
             )?,
             outbox_oldest: add.gauges(
                 "outbox_oldest_seconds",
                 "Age of the oldest message not delivered yet, by receiver; 0 without one.",
+                &["receiver"],
+            )?,
+            receiver_suspended: add.gauges(
+                "receiver_suspended",
+                "1 while a receiver is tried once a day only and its messages wait, else 0.",
                 &["receiver"],
             )?,
             inventory_targets: add.int_gauge("inventory_targets", "Targets in the inventory.")?,
@@ -186,6 +194,7 @@ impl Metrics {
             // Touched, not set: what waits is gathered at each scrape.
             self.outbox_pending.with_label_values(&[receiver.as_str()]);
             self.outbox_oldest.with_label_values(&[receiver.as_str()]);
+            self.receiver_suspended.with_label_values(&[receiver.as_str()]);
         }
     }
 

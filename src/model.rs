@@ -3,6 +3,7 @@
 pub mod alert;
 pub mod baseline;
 pub mod bulletin;
+pub mod condition;
 pub mod confirm;
 pub mod digest;
 pub mod drift;

@@ -12,6 +12,7 @@ mod office;
 mod read;
 pub mod reference;
 mod renew;
+pub mod trial;
 mod why;
 pub mod words;
 
@@ -91,6 +92,11 @@ pub enum Request {
         /// The file, as it is listed or found.
         file: std::path::PathBuf,
     },
+    /// Send a test message to a receiver.
+    ReceiverTest {
+        /// Its name.
+        name: String,
+    },
     /// What happened, newest first.
     History {
         /// Of one target.
@@ -121,6 +127,7 @@ impl Request {
             | Self::BaselineAccept { .. }
             | Self::Reload {}
             | Self::Release { .. }
+            | Self::ReceiverTest { .. }
             | Self::Retry { .. } => true,
         }
     }
@@ -173,6 +180,8 @@ pub enum Answer {
     Why(Box<document::Why>),
     /// To `reload` and `release`.
     Reloaded(Box<Reloaded>),
+    /// To `receiver_test`.
+    Tried(document::Trial),
     /// To `history`.
     History(Vec<document::HistoryLine>),
 }

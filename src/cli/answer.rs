@@ -46,6 +46,7 @@ pub(super) fn human(answer: &Answer) -> String {
         Answer::Retried(count) => format!("{count} to be sent again\n"),
         Answer::StoreChecked(checked) => format!("{} problems\n", checked.problems.len()),
         Answer::Reloaded(reloaded) => self::reloaded(reloaded),
+        Answer::Tried(trial) => tried(trial),
         Answer::History(lines) => history(lines, style),
     }
 }
@@ -166,7 +167,8 @@ fn alerts(messages: &[document::Message], style: Style) -> String {
     if messages.is_empty() {
         return "no messages\n".to_owned();
     }
-    let mut table = Table::new(&["MESSAGE", "RECEIVER", "STATE", "TRIES", "MADE", "TYPE", "INCIDENT", "WHAT"]);
+    let mut table =
+        Table::new(&["MESSAGE", "RECEIVER", "STATE", "TRIES", "MADE", "NEXT TRY", "TYPE", "INCIDENT", "WHAT"]);
     for message in messages {
         let state = match &message.error {
             Some(error) if message.sent_at.is_none() => format!("{} ({error})", message.state),
@@ -178,6 +180,7 @@ fn alerts(messages: &[document::Message], style: Style) -> String {
             state,
             message.attempts.to_string(),
             instant(message.at),
+            maybe(message.next_at),
             message.kind.clone(),
             message.incident.clone().unwrap_or_else(|| "-".to_owned()),
             if message.target.is_empty() {
@@ -190,11 +193,32 @@ fn alerts(messages: &[document::Message], style: Style) -> String {
     table.page(style)
 }
 
+fn tried(trial: &document::Trial) -> String {
+    let mut page = format!("test message {} to {}\n", trial.message, text::inert(&trial.receiver, 80));
+    for step in &trial.steps {
+        let _ = writeln!(page, "  {}", text::inert(step, 400));
+    }
+    match (&trial.error, &trial.advice) {
+        (None, _) => page.push_str("delivered\n"),
+        (Some(error), advice) => {
+            let _ = writeln!(page, "not delivered: {}", text::inert(error, 300));
+            page.extend(advice.iter().map(|advice| format!("  {}\n", text::inert(advice, 300))));
+        }
+    }
+    page
+}
+
 fn alert(full: &document::MessageInFull) -> String {
     let message = &full.message;
     let mut page = format!("{} to {}: {}, {} tries\n", message.id, message.receiver, message.state, message.attempts);
     if let Some(error) = &message.error {
         let _ = writeln!(page, "last try: {}", text::inert(error, 300));
+    }
+    if let Some(next) = message.next_at {
+        let _ = writeln!(page, "next try: {}", instant(next));
+    }
+    if message.state == "dead" {
+        let _ = writeln!(page, "send it again: driftd alerts retry {}", message.id);
     }
     page.push('\n');
     page.push_str(&as_mailed(&full.alert, ""));

@@ -96,6 +96,12 @@ impl GaugeRoom {
         }
         let waiting: Vec<_> = waiting.into_iter().map(|(name, (count, age))| (name, count, age)).collect();
         self.metrics.tell_waiting(&waiting);
+        let conditions = self.store.conditions().await?;
+        for receiver in &plan.receivers {
+            let condition = conditions.iter().find(|(name, _)| name == receiver);
+            let suspended = condition.is_some_and(|(_, condition)| condition.suspended.is_some());
+            self.metrics.receiver_suspended.with_label_values(&[receiver.as_str()]).set(f64::from(u8::from(suspended)));
+        }
         Ok(())
     }
 }

@@ -294,6 +294,23 @@ pub struct MessageInFull {
     pub alert: Alert,
 }
 
+/// A message that was sent by hand.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Trial {
+    /// The receiver.
+    pub receiver: String,
+    /// The message's id.
+    pub message: String,
+    /// What happened, in order.
+    pub steps: Vec<String>,
+    /// Why it was not delivered, in a word.
+    pub reason: Option<String>,
+    /// Why, in a sentence.
+    pub error: Option<String>,
+    /// What can be done about it.
+    pub advice: Option<String>,
+}
+
 /// A line of the history.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct HistoryLine {

@@ -35,7 +35,7 @@ const ARROWS: [(&str, &[&str]); 31] = [
     ("watch", &["model", "clock", "crash", "metrics", "plan", "pulse", "scan"]),
     ("deliver", &["model", "clock", "crash", "backoff", "pulse", "receiver"]),
     ("reload", &["model", "config", "signals"]),
-    ("operations", &["model", "judge", "clock", "plan", "reload", "store", "scan", "watch"]),
+    ("operations", &["model", "judge", "clock", "plan", "receiver", "reload", "store", "scan", "watch"]),
     ("http", &["model", "secret", "metrics", "serving", "plan", "operations", "pulse"]),
     ("control", &["operations", "serving"]),
     ("supervise", &["pulse", "signals"]),

@@ -16,6 +16,8 @@ mod decisions;
 #[cfg(test)]
 mod deployment;
 #[cfg(test)]
+mod digest;
+#[cfg(test)]
 mod eras;
 #[cfg(test)]
 mod exposition;
@@ -36,9 +38,13 @@ mod outage;
 #[cfg(test)]
 mod pinned_peers;
 #[cfg(test)]
+mod receivers;
+#[cfg(test)]
 mod relay;
 #[cfg(test)]
 mod reload;
+#[cfg(test)]
+mod reminders;
 #[cfg(test)]
 mod routes;
 #[cfg(test)]

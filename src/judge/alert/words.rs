@@ -33,7 +33,7 @@ pub(super) fn range(from: Timestamp, to: Timestamp) -> String {
 }
 
 /// How long from one instant to a later one: `2 d 3 h`, `2 h 13 min`, `45 s`.
-pub(super) fn span(from: Timestamp, to: Timestamp) -> String {
+pub(in crate::judge) fn span(from: Timestamp, to: Timestamp) -> String {
     let seconds = to.duration_since(from).as_secs().max(0);
     let (days, hours, minutes) = (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60);
     match (days, hours, minutes) {

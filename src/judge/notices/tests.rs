@@ -1,7 +1,11 @@
+use std::collections::BTreeSet;
+
+use super::route::matches;
 use super::*;
 use crate::judge::sample::{at, summary};
-use crate::model::incident::EndReason;
-use crate::model::rule::Impact;
+use crate::model::incident::{Ack, EndReason, Ended, Incident, IncidentId, IncidentKind, Unit, UnitMark};
+use crate::model::notice::{Body, Comparison, Fold, Lane, Message, RouteMatch};
+use crate::model::rule::{Impact, RuleCase, Severity};
 
 fn event(kind: AlertType, revision: u32, severity: Severity) -> Event {
     Event {
@@ -11,6 +15,7 @@ fn event(kind: AlertType, revision: u32, severity: Severity) -> Event {
         target: summary().id,
         severity,
         impact: vec![Impact::Breaking],
+        urgent: severity >= Severity::Medium,
         reason: is_end(kind).then_some(EndReason::Reverted),
         at: at(0),
     }
@@ -46,18 +51,50 @@ fn to(receivers: &[(&str, i64)]) -> Vec<(String, i64)> {
 }
 
 #[test]
-fn without_routes_medium_and_above_and_sight_go_to_all_at_once() {
-    let all = to(&[("hook", 7), ("mail", 7)]);
+fn without_routes_what_is_urgent_goes_to_all_at_once_and_the_rest_with_mondays_digest() {
+    let receivers = ["hook".to_owned(), "mail".to_owned()];
+    let summary = summary();
+    let audience = Audience { target: &summary, routes: &[], receivers: &receivers, told: &[] };
+    for urgent in [true, false] {
+        let event = Event { urgent, ..event(AlertType::DriftOpened, 1, Severity::High) };
+        let notices = notice_step(&[event], &audience, at(7));
+        let (lane, due) = if urgent { (Lane::Message, at(7)) } else { (Lane::Digest, next_digest(at(7))) };
+        assert!(notices.iter().all(|notice| (notice.lane, notice.due_at) == (lane, due)), "{notices:?}");
+        assert_eq!(notices.len(), 2);
+    }
+}
+
+fn unit(severity: Severity, impact: &[Impact], mark: UnitMark) -> Unit {
+    Unit {
+        n: 1,
+        fold_key: String::new(),
+        rule: RuleCase { rule: "sample.changed".to_owned(), case: "-".to_owned() },
+        severity,
+        impact: impact.to_vec(),
+        title: "changed".to_owned(),
+        items: Vec::new(),
+        members: Vec::new(),
+        mark,
+    }
+}
+
+#[test]
+fn what_gives_power_or_breaks_callers_is_urgent() {
     let cases = [
-        (AlertType::DriftOpened, Severity::Critical, true),
-        (AlertType::DriftOpened, Severity::Medium, true),
-        (AlertType::DriftOpened, Severity::Low, false),
-        (AlertType::DriftChanged, Severity::Info, false),
-        (AlertType::SightLost, Severity::Low, true),
+        (Severity::Critical, Impact::Behavior, true),
+        (Severity::High, Impact::Security, true),
+        (Severity::High, Impact::Exposure, true),
+        (Severity::High, Impact::Behavior, false),
+        (Severity::Medium, Impact::Security, false),
+        (Severity::Medium, Impact::Breaking, true),
+        // What breaks items that nobody uses is low by policy.
+        (Severity::Low, Impact::Breaking, false),
+        (Severity::Info, Impact::Cosmetic, false),
     ];
-    for (kind, severity, goes) in cases {
-        let expected = if goes { all.clone() } else { vec![] };
-        assert_eq!(owed(&event(kind, 1, severity), &[], &[], 7), expected, "{kind:?} {severity}");
+    for (severity, impact, urgent) in cases {
+        let second = unit(severity, &[Impact::Cosmetic, impact], UnitMark::Open);
+        assert_eq!(is_urgent(&unit(severity, &[impact], UnitMark::Open)), urgent, "{severity} {impact}");
+        assert_eq!(is_urgent(&second), urgent, "{severity}: also when it is not the main one");
     }
 }
 
@@ -114,7 +151,12 @@ fn an_end_is_owed_to_whoever_was_told_whatever_the_routes_say_now() {
     let routes = [route(Severity::Info, &["mail"], false)];
     let before = [told("gone", AlertType::DriftOpened, 1)];
     assert_eq!(owed(&end, &routes, &before, 5), to(&[("gone", 5), ("mail", 65)]));
-    assert_eq!(owed(&end, &[], &before, 5), to(&[("gone", 5)]));
+    let monday = next_digest(at(5)).duration_since(at(0)).as_secs();
+    assert_eq!(
+        owed(&end, &[], &before, 5),
+        to(&[("gone", 5), ("hook", monday), ("mail", monday)]),
+        "to whom it is news is decided when it is folded"
+    );
 }
 
 #[test]
@@ -139,6 +181,7 @@ fn notice(kind: AlertType, revision: u32, due: i64) -> Notice {
         incident: event.incident,
         revision,
         event: kind,
+        lane: Lane::Message,
         due_at: at(due),
         at: at(0),
     }
@@ -146,14 +189,94 @@ fn notice(kind: AlertType, revision: u32, due: i64) -> Notice {
 
 /// Type and revision of the one message that `waiting` comes to at second 100; whether it answers an earlier one.
 fn folded(waiting: &[Notice], told: &[Told]) -> Option<(AlertType, u32, bool)> {
-    let body = |_, revision| Some(sample_body(revision));
-    let folded = fold_notices(waiting, &body, told, at(100));
-    let ids = folded.dropped.len() + folded.messages.iter().map(|(_, ids)| ids.len()).sum::<usize>();
+    let folded = fold_at(waiting, told, at(100));
+    let ids = folded.dropped.len() + folded.payments.iter().map(|payment| payment.notices.len()).sum::<usize>();
     assert_eq!(ids, waiting.len(), "each notice is paid or dropped");
-    let (message, _) = folded.messages.first()?;
+    let message = &folded.payments.first()?.message;
     assert_eq!(message.body.alert.id, message.id);
     Some((message.body.alert.kind, message.body.alert.incident.as_ref().unwrap().revision, message.body.reply))
 }
+
+/// Folds with an incident that stands, is undecided, and of which everything is delivered.
+fn fold_at(waiting: &[Notice], told: &[Told], now: Timestamp) -> Fold {
+    Office { told: told.to_vec(), ..Office::default() }.fold(waiting, now)
+}
+
+/// What folding looks up, to be varied.
+struct Office {
+    told: Vec<Told>,
+    incident: Option<Incident>,
+    routes: Vec<Route>,
+    undelivered: bool,
+    no_revision: bool,
+}
+
+impl Default for Office {
+    fn default() -> Self {
+        Self {
+            told: Vec::new(),
+            incident: Some(standing(Severity::High)),
+            routes: Vec::new(),
+            undelivered: false,
+            no_revision: false,
+        }
+    }
+}
+
+/// An incident that opened at second 0.
+fn standing(severity: Severity) -> Incident {
+    Incident {
+        id: "4F7K2".parse().unwrap(),
+        owner: summary().id,
+        kind: IncidentKind::Drift,
+        revision: 1,
+        units: vec![unit(severity, &[Impact::Breaking], UnitMark::Open)],
+        acked: None,
+        opened_at: at(0),
+        ended: None,
+    }
+}
+
+impl Office {
+    fn fold(&self, waiting: &[Notice], now: Timestamp) -> Fold {
+        let severity = self.incident.as_ref().map_or(Severity::High, |incident| incident.units[0].severity);
+        let body = |_, revision| {
+            let mut body = sample_body(revision);
+            body.alert.severity = severity;
+            body.alert.targets = vec![summary()];
+            body.alert.headline = "2 tools gone; calls fail".to_owned();
+            Some(body).filter(|_| !self.no_revision)
+        };
+        let pair = |receiver: &str| (receiver.to_owned(), "4F7K2".parse::<IncidentId>().unwrap());
+        let undelivered: BTreeSet<_> = [pair("mail")].into_iter().filter(|_| self.undelivered).collect();
+        let desk = Desk {
+            revisions: &body,
+            incidents: &|_| self.incident.clone(),
+            told: &self.told,
+            undelivered: &undelivered,
+            routes: &self.routes,
+            receivers: &["hook".to_owned(), "mail".to_owned()],
+        };
+        fold_notices(waiting, &desk, now)
+    }
+
+    /// When the reminder that is due at `now` is looked at again; `None` when it is sent or dropped.
+    fn put_off(&self, now: Timestamp) -> Option<Timestamp> {
+        self.fold(&[reminder(now)], now).put_off.first().map(|later| later.due_at)
+    }
+
+    /// The message that the reminder that is due at `now` comes to.
+    fn reminded(&self, now: Timestamp) -> Option<Message> {
+        self.fold(&[reminder(now)], now).payments.into_iter().next().map(|payment| payment.message)
+    }
+}
+
+fn reminder(due: Timestamp) -> Notice {
+    Notice { due_at: due, ..notice(AlertType::DriftReminder, 1, 0) }
+}
+
+const HOUR: i64 = 3_600;
+const DAY: i64 = 24 * HOUR;
 
 fn sample_body(revision: u32) -> Body {
     use crate::model::alert::{
@@ -220,30 +343,206 @@ fn notices_of_one_group_become_the_newest_and_by_what_was_told() {
 }
 
 #[test]
-fn a_group_without_a_due_notice_is_left_alone() {
+fn a_group_without_a_due_notice_or_a_revision_is_left_alone() {
     let waiting = [notice(DriftOpened, 1, 101)];
-    assert_eq!(fold_notices(&waiting, &|_, revision| Some(sample_body(revision)), &[], at(100)), Folded::default());
-    assert_eq!(fold_notices(&waiting, &|_, _| None, &[], at(101)), Folded::default());
+    assert_eq!(fold_at(&waiting, &[], at(100)), Fold::default());
+    let office = Office { no_revision: true, ..Office::default() };
+    assert_eq!(office.fold(&waiting, at(101)), Fold::default());
 }
 
 #[test]
 fn a_message_has_the_id_of_its_notices_in_whatever_order() {
     let (one, two) = (notice(DriftOpened, 1, 0), notice(DriftChanged, 2, 0));
-    let body = |_, revision| Some(sample_body(revision));
-    let there = fold_notices(&[one.clone(), two.clone()], &body, &[], at(100));
-    let back = fold_notices(&[two, one.clone()], &body, &[], at(900));
-    assert_eq!(there.messages[0].0.id, back.messages[0].0.id);
-    assert!(there.messages[0].0.id.starts_with("m-") && there.messages[0].0.id.len() == 34);
-    assert_ne!(fold_notices(&[one], &body, &[], at(100)).messages[0].0.id, there.messages[0].0.id);
+    let id = |waiting: &[Notice], now| fold_at(waiting, &[], at(now)).payments[0].message.id.clone();
+    let there = id(&[one.clone(), two.clone()], 100);
+    assert_eq!(there, id(&[two, one.clone()], 900));
+    assert!(there.starts_with("m-") && there.len() == 34);
+    assert_ne!(id(&[one], 100), there);
 }
 
 #[test]
 fn receivers_and_incidents_do_not_share_messages() {
     let other = Notice { receiver: "hook".to_owned(), id: "n-other".to_owned(), ..notice(DriftOpened, 1, 0) };
-    let body = |_, revision| Some(sample_body(revision));
-    let folded = fold_notices(&[notice(DriftOpened, 1, 0), other], &body, &[], at(100));
-    assert_eq!(
-        folded.messages.iter().map(|(message, _)| message.receiver.as_str()).collect::<Vec<_>>(),
-        ["hook", "mail"]
-    );
+    let folded = fold_at(&[notice(DriftOpened, 1, 0), other], &[], at(100));
+    let receivers: Vec<&str> = folded.payments.iter().map(|payment| payment.message.receiver.as_str()).collect();
+    assert_eq!(receivers, ["hook", "mail"]);
+}
+
+#[test]
+fn each_message_about_drift_owes_the_next_reminder_and_an_end_takes_it_along() {
+    let fold = fold_at(&[notice(DriftOpened, 1, 0)], &[], at(0));
+    let [owed] = fold.owed.as_slice() else { panic!("one reminder: {fold:?}") };
+    assert_eq!((owed.event, owed.due_at), (AlertType::DriftReminder, at(DAY)));
+    let before = [told("mail", DriftOpened, 1)];
+    let fold = fold_at(&[owed.clone(), notice(DriftResolved, 1, HOUR)], &before, at(HOUR));
+    assert_eq!((fold.payments[0].notices.len(), fold.owed.len()), (2, 0));
+    let sight = fold_at(&[notice(SightLost, 1, 0)], &[], at(0));
+    assert_eq!(sight.owed, [], "sight waits for no decision");
+}
+
+#[test]
+fn who_was_told_is_reminded_once_a_day_of_what_is_high_however_far_the_clock_jumped() {
+    let office = Office { told: vec![told("mail", DriftOpened, 1)], ..Office::default() };
+    assert_eq!(office.put_off(at(DAY - 1)), Some(at(DAY)));
+    for now in [DAY, 40 * DAY] {
+        let fold = office.fold(&[reminder(at(DAY))], at(now));
+        let message = &fold.payments[0].message;
+        assert_eq!((message.body.alert.kind, message.body.reply), (AlertType::DriftReminder, true));
+        assert_eq!(fold.payments[0].told[0].event, AlertType::DriftReminder);
+        assert_eq!(fold.owed[0].due_at, at(now + DAY), "one, not one for each day that was missed");
+    }
+    let message = office.reminded(at(3 * DAY)).unwrap();
+    let alert = &message.body.alert;
+    assert_eq!(alert.headline, "undecided: 2 tools gone; calls fail");
+    assert_eq!(alert.summary[0], "Nobody has decided on this for 3 d.");
+}
+
+#[test]
+fn nobody_is_reminded_of_what_ended_was_never_told_or_is_not_high() {
+    let before = vec![told("mail", DriftOpened, 1)];
+    let week = Some(at(2 * DAY + 7 * DAY));
+    let ended = Ended { at: at(1), reason: EndReason::Accepted };
+    let over = Some(Incident { ended: Some(ended), ..standing(Severity::High) });
+    let cases = [
+        (Office { told: before.clone(), incident: over, ..Office::default() }, None),
+        (Office { told: before.clone(), incident: None, ..Office::default() }, None),
+        (Office::default(), None),
+        (Office { told: vec![told("mail", DriftResolved, 1)], ..Office::default() }, None),
+        // A person may yet reject it, or a route ask for more.
+        (Office { told: before, incident: Some(standing(Severity::Medium)), ..Office::default() }, week),
+    ];
+    for (office, put_off) in cases {
+        let fold = office.fold(&[reminder(at(2 * DAY))], at(2 * DAY));
+        assert_eq!((fold.payments.len(), fold.dropped.len()), (0, usize::from(put_off.is_none())));
+        assert_eq!(fold.put_off.first().map(|later| later.due_at), put_off);
+    }
+}
+
+#[test]
+fn who_is_on_it_is_left_alone_until_then() {
+    let ack = |until| Ack { by: "person:a".to_owned(), at: at(0), until };
+    let acked = |until| Office {
+        told: vec![told("mail", DriftOpened, 1)],
+        incident: Some(Incident { acked: Some(ack(until)), ..standing(Severity::High) }),
+        ..Office::default()
+    };
+    assert_eq!(acked(Some(at(5 * DAY))).put_off(at(DAY)), Some(at(5 * DAY)));
+    assert!(acked(Some(at(5 * DAY))).reminded(at(5 * DAY)).is_some());
+    assert_eq!(acked(None).put_off(at(DAY)), Some(at(8 * DAY)), "looked at again, never sent");
+}
+
+#[test]
+fn what_was_rejected_is_recalled_once_a_week_whatever_its_severity() {
+    let rejected = Incident {
+        units: vec![unit(Severity::Medium, &[Impact::Breaking], UnitMark::Rejected)],
+        ..standing(Severity::Medium)
+    };
+    let office =
+        Office { told: vec![told("mail", DriftOpened, 1)], incident: Some(rejected), ..Office::default() };
+    assert_eq!(office.put_off(at(DAY)), Some(at(7 * DAY)));
+    let alert = office.reminded(at(7 * DAY)).unwrap().body.alert;
+    assert_eq!(alert.incident.unwrap().state, "rejected");
+    assert_eq!(alert.summary[0], "Rejected, and still there 7 d after it was seen first.");
+}
+
+#[test]
+fn a_route_says_how_often_and_also_never() {
+    let office = |repeat: Option<u64>| Office {
+        told: vec![told("mail", DriftOpened, 1)],
+        routes: vec![Route { repeat: repeat.map(Duration::from_secs), ..route(Severity::Info, &["mail"], false) }],
+        ..Office::default()
+    };
+    assert!(office(Some(3600)).reminded(at(HOUR)).is_some());
+    assert_eq!(office(None).put_off(at(HOUR)), Some(at(DAY)));
+    assert_eq!(office(Some(0)).put_off(at(DAY)), Some(at(8 * DAY)), "looked at again, never sent");
+    let elsewhere = Office {
+        told: vec![told("mail", DriftOpened, 1)],
+        routes: vec![route(Severity::Info, &["hook"], false)],
+        ..Office::default()
+    };
+    assert_eq!(elsewhere.put_off(at(DAY)), Some(at(8 * DAY)), "it is not mail's any more");
+}
+
+#[test]
+fn who_has_not_got_the_last_message_is_not_reminded_on_top_of_it() {
+    let before = vec![told("mail", DriftOpened, 1)];
+    let office = Office { told: before, undelivered: true, ..Office::default() };
+    assert_eq!(office.put_off(at(DAY)), Some(at(2 * DAY)));
+}
+
+#[test]
+fn a_reminder_waits_for_the_news_that_wait() {
+    let before = [told("mail", DriftOpened, 1)];
+    let news = notice(DriftChanged, 2, 900);
+    let fold = fold_at(&[reminder(at(DAY)), Notice { due_at: at(DAY + 900), ..news.clone() }], &before, at(DAY));
+    assert_eq!((fold.put_off[0].due_at, fold.payments.len()), (at(DAY + 900), 0));
+    let fold = fold_at(&[reminder(at(2 * DAY)), news], &before, at(DAY));
+    assert_eq!(fold.payments[0].notices.len(), 2, "the news remind as well");
+    assert_eq!(fold.owed[0].due_at, at(2 * DAY));
+}
+
+/// A notice of incident `id` that waits for the digest due at second 100.
+fn waiting(id: &str, kind: AlertType) -> Notice {
+    let event = Event { incident: id.parse().unwrap(), ..event(kind, 1, Severity::Low) };
+    let lane = Lane::Digest;
+    Notice { id: notice_id("mail", &event), incident: event.incident, lane, ..notice(kind, 1, 100) }
+}
+
+#[test]
+fn the_digest_is_one_message_and_tells_of_an_end_only_whom_it_told_of_the_beginning() {
+    let office = Office {
+        told: vec![Told { incident: "55555".parse().unwrap(), ..told("mail", DriftOpened, 1) }],
+        incident: Some(standing(Severity::Low)),
+        ..Office::default()
+    };
+    let notices = [
+        waiting("11111", DriftOpened),
+        waiting("22222", DriftOpened),
+        waiting("33333", DriftOpened),
+        waiting("33333", DriftResolved),
+        waiting("55555", DriftResolved),
+    ];
+    assert_eq!(office.fold(&notices, at(99)), Fold::default());
+    let fold = office.fold(&notices, at(3 * DAY));
+    let [payment] = fold.payments.as_slice() else { panic!("one message: {fold:#?}") };
+    assert_eq!((payment.notices.len(), fold.dropped.len()), (5, 0));
+    assert_eq!((payment.message.incident, payment.message.body.alert.kind), (None, AlertType::Digest));
+    let told: Vec<(String, AlertType)> =
+        payment.told.iter().map(|told| (told.incident.to_string(), told.event)).collect();
+    let opened = |id: &str| (id.to_owned(), DriftOpened);
+    assert_eq!(told, [opened("11111"), opened("22222"), ("55555".to_owned(), DriftResolved)]);
+    let alert = &payment.message.body.alert;
+    let mut shown = vec![alert.headline.clone()];
+    shown.extend(alert.passages.iter().map(|passage| format!("{}\n  {}", passage.heading, passage.lines.join("\n  "))));
+    insta::assert_snapshot!(shown.join("\n"));
+}
+
+#[test]
+fn what_came_and_went_makes_no_digest_by_itself() {
+    let fold = fold_at(&[waiting("33333", DriftOpened), waiting("33333", DriftResolved)], &[], at(100));
+    assert_eq!((fold.payments.len(), fold.dropped.len()), (0, 2));
+}
+
+#[test]
+fn what_becomes_urgent_does_not_wait_for_the_digest_and_is_not_in_it() {
+    let changed = notice(DriftChanged, 2, 50);
+    let fold = fold_at(&[waiting("4F7K2", DriftOpened), changed], &[], at(50));
+    let [payment] = fold.payments.as_slice() else { panic!("one message: {fold:#?}") };
+    assert_eq!((payment.message.body.alert.kind, payment.notices.len()), (DriftOpened, 2));
+}
+
+#[test]
+fn a_reminder_of_what_can_wait_is_a_line_of_the_digest() {
+    let rejected = Incident {
+        units: vec![unit(Severity::Low, &[Impact::Cosmetic], UnitMark::Rejected)],
+        ..standing(Severity::Low)
+    };
+    let office = Office { told: vec![told("mail", DriftOpened, 1)], incident: Some(rejected), ..Office::default() };
+    let fold = office.fold(&[reminder(at(7 * DAY))], at(7 * DAY));
+    let monday = next_digest(at(7 * DAY));
+    assert_eq!((fold.put_off[0].lane, fold.put_off[0].due_at), (Lane::Digest, monday));
+    let fold = office.fold(&[Notice { lane: Lane::Digest, ..reminder(monday) }], monday);
+    let alert = &fold.payments[0].message.body.alert;
+    assert_eq!((alert.kind, alert.passages[0].heading.as_str()), (AlertType::Digest, "STILL THERE"));
+    assert_eq!(fold.payments[0].told[0].event, AlertType::DriftReminder);
 }

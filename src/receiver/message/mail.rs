@@ -44,7 +44,11 @@ pub(super) fn text(body: &Body) -> String {
 fn passages(alert: &Alert, page: &mut Page) {
     for passage in &alert.passages {
         page.section(&text::inert(&passage.heading, 60));
-        passage.lines.iter().take(LINES).for_each(|line| page.words("", 2, &text::inert(line, 600)));
+        for line in passage.lines.iter().take(LINES) {
+            // A line that begins with blanks belongs to the one before it.
+            let start = if line.starts_with("  ") { "  " } else { "" };
+            page.words(start, start.len() + 2, &text::inert(line.trim_start(), 600));
+        }
         let more = passage.lines.len().saturating_sub(LINES);
         if more > 0 {
             page.line(&format!("And {more} more: attachment."));

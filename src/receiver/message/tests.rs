@@ -304,8 +304,8 @@ proptest! {
     #[test]
     fn bulletins_fit_and_count_what_is_cut(
         heading in any_text(),
-        lines in proptest::collection::vec(any_text(), 0..60),
-        passages in 0_usize..40,
+        lines in proptest::collection::vec(any_text(), 0..16),
+        passages in 0_usize..12,
     ) {
         let mut body = bulletin();
         body.alert.passages = vec![Passage { heading, lines: lines.clone() }; passages];

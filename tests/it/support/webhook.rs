@@ -50,6 +50,8 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Records {
     refusing: Option<StatusCode>,
+    /// Seconds of `Retry-After` beside it.
+    asking: Option<u32>,
     kept: Vec<Delivery>,
     /// `webhook-id` of each request, refused ones included.
     tries: Vec<String>,
@@ -79,9 +81,16 @@ impl Hook {
         self.shared.lock().refusing = Some(status);
     }
 
+    /// The same, and asks to be tried again after so many seconds.
+    pub(crate) fn refuse_for(&self, status: StatusCode, seconds: u32) {
+        let mut state = self.shared.lock();
+        (state.refusing, state.asking) = (Some(status), Some(seconds));
+    }
+
     /// Accepts again.
     pub(crate) fn accept(&self) {
-        self.shared.lock().refusing = None;
+        let mut state = self.shared.lock();
+        (state.refusing, state.asking) = (None, None);
     }
 
     /// Connections are refused from here on.
@@ -132,18 +141,19 @@ impl Shared {
     }
 }
 
-async fn receive(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> StatusCode {
+async fn receive(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> (StatusCode, HeaderMap) {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
     let signed = shared.verifies(&headers, &body);
     let mut state = shared.lock();
     state.tries.push(text("webhook-id"));
     if let Some(status) = state.refusing {
-        return status;
+        let asking = state.asking.map(|seconds| (http::header::RETRY_AFTER, seconds.into()));
+        return (status, asking.into_iter().collect());
     }
     let Ok(document) = serde_json::from_slice(&body) else {
-        return StatusCode::BAD_REQUEST;
+        return (StatusCode::BAD_REQUEST, HeaderMap::new());
     };
     let timestamp = text("webhook-timestamp").parse().unwrap_or_default();
     state.kept.push(Delivery { id: text("webhook-id"), timestamp, signed, body: document });
-    StatusCode::NO_CONTENT
+    (StatusCode::NO_CONTENT, HeaderMap::new())
 }
