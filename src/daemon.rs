@@ -146,7 +146,6 @@ impl Daemon {
             clock: clock.clone(),
             plan: plan.clone(),
             receivers: receivers.clone(),
-            receivers: Arc::clone(&sender),
             daemon: Some(operations::Daemon {
                 watch: handle,
                 wake_delivery: Arc::clone(&wake),

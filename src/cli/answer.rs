@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::page::{Table, instant};
+use super::page::{Table, instant, maybe};
 use super::style::Style;
 use crate::clock::Clock;
 use crate::model::alert::Alert;

@@ -1,7 +1,6 @@
 //! Verbs that ask the daemon over its control socket; with no daemon they open the store under its lock.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use anyhow::Context as _;
 
@@ -14,7 +13,7 @@ use crate::daemon;
 use crate::model::notice::MessageState;
 use crate::model::observation::Outcome;
 use crate::operations::{Answer, Decision, Office, Refused, Request, trial};
-use crate::plan::{InForce, Plan};
+use crate::plan::{InForce, Live, Plan};
 use crate::secret::Environment;
 use crate::store::{Store, StoreError};
 
@@ -61,7 +60,7 @@ pub(super) async fn receiver_test(config: Option<&Path>, output: Output, name: S
     let answer = match control::ask(&config.control, &request).await {
         Ok(answer) => answer,
         Err(AskError::NoDaemon(_)) => {
-            let receivers = daemon::receivers(&config, environment)?;
+            let receivers = daemon::receivers(&config, &environment)?;
             trial::receiver(&receivers, &name, Clock::system().now()).await.map(Answer::Tried)
         }
         Err(error) => return Err(error.into()),
@@ -107,7 +106,7 @@ pub(super) async fn asked(config: Option<&Path>, request: Request) -> anyhow::Re
             let config = config::load(&file, &environment)?;
             // The lock is held until the answer is there: nobody writes behind a running daemon.
             let _lock = Store::lock(&places.store).map_err(|error| locked(&error, &socket))?;
-            let office = alone(config, environment).await?;
+            let office = alone(config, &environment).await?;
             let answer = office.answer(request, &control::person(nix::unistd::geteuid().as_raw())).await;
             office.store.close().await.context("failed to close the store")?;
             Ok(answer)
@@ -123,11 +122,11 @@ fn locked(error: &StoreError, socket: &Path) -> anyhow::Error {
     )
 }
 
-async fn alone(config: Config, environment: Environment) -> anyhow::Result<Office> {
+async fn alone(config: Config, environment: &Environment) -> anyhow::Result<Office> {
     let path = config.store.clone();
     let store = Store::open(&path).await.with_context(|| format!("failed to open the store {}", path.display()))?;
     let (_, plan) = InForce::new(Plan::of(&config));
-    let receivers = Arc::new(daemon::receivers(&config, environment)?);
+    let receivers = Live::new(daemon::receivers(&config, environment)?);
     Ok(Office { store, clock: Clock::system(), plan, receivers, daemon: None })
 }
 

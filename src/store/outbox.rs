@@ -11,8 +11,8 @@ use super::error::StoreError;
 use super::values::{pack_json, unpack_json};
 use super::views::{Found, MessageFilter, NoticeRow, Pending, Retry};
 use crate::model::bulletin::Bulletin;
-use crate::model::incident::IncidentId;
 use crate::model::condition::Fate;
+use crate::model::incident::IncidentId;
 use crate::model::notice::{Fold, Message, MessageState, Notice, Told};
 
 /// Messages handed out at a time, so that what is held in memory does not grow with what is owed.
@@ -84,18 +84,6 @@ pub(super) async fn owe(conn: &mut SqliteConnection, notice: &Notice) -> Result<
 /// All waiting notices of each receiver and incident of which one is due: a message says all that happened.
 pub(super) async fn due_notices(conn: &mut SqliteConnection, now: Timestamp) -> Result<Vec<Notice>, StoreError> {
     let rows = sqlx::query(DUE_NOTICES).bind(millis(now)).fetch_all(conn).await?;
-    let notice = |row: &SqliteRow| {
-        Ok(Notice {
-            id: row.text("id")?.to_owned(),
-            receiver: row.text("receiver")?.to_owned(),
-            incident: row.parsed("incident")?,
-            revision: row.u32("revision")?,
-            event: row.variant("event")?,
-            lane: row.variant("lane")?,
-            due_at: row.time("due_at")?,
-            at: row.time("at")?,
-        })
-    };
     rows.iter().map(notice).collect()
 }
 
@@ -106,6 +94,7 @@ fn notice(row: &SqliteRow) -> Result<Notice, StoreError> {
         incident: row.parsed("incident")?,
         revision: row.u32("revision")?,
         event: row.variant("event")?,
+        lane: row.variant("lane")?,
         due_at: row.time("due_at")?,
         at: row.time("at")?,
     })
@@ -347,29 +336,24 @@ pub(super) async fn pending(conn: &mut SqliteConnection) -> Result<Vec<Pending>,
 }
 
 /// What became of a message. A delivered one stays delivered.
-pub(super) async fn fate(
-    conn: &mut SqliteConnection,
-    id: &str,
-    fate: &Fate,
-    now: Timestamp,
-) -> Result<(), StoreError> {
+pub(super) async fn fate(conn: &mut SqliteConnection, id: &str, fate: &Fate, now: Timestamp) -> Result<(), StoreError> {
     let query = match fate {
         Fate::Sent => sqlx::query(
             "UPDATE message SET state = 'sent', attempts = attempts + 1, error = NULL, sent_at = ? \
              WHERE id = ? AND state <> 'sent'",
         )
         .bind(millis(now)),
-        Fate::Again { attempts, at, error } => sqlx::query(
-            "UPDATE message SET attempts = ?, next_at = ?, error = ? WHERE id = ? AND state = 'pending'",
-        )
-        .bind(*attempts)
-        .bind(millis(*at))
-        .bind(error.as_str()),
-        Fate::Dead { attempts, error } => sqlx::query(
-            "UPDATE message SET state = 'dead', attempts = ?, error = ? WHERE id = ? AND state = 'pending'",
-        )
-        .bind(*attempts)
-        .bind(error.as_str()),
+        Fate::Again { attempts, at, error } => {
+            sqlx::query("UPDATE message SET attempts = ?, next_at = ?, error = ? WHERE id = ? AND state = 'pending'")
+                .bind(*attempts)
+                .bind(millis(*at))
+                .bind(error.as_str())
+        }
+        Fate::Dead { attempts, error } => {
+            sqlx::query("UPDATE message SET state = 'dead', attempts = ?, error = ? WHERE id = ? AND state = 'pending'")
+                .bind(*attempts)
+                .bind(error.as_str())
+        }
     };
     query.bind(id).execute(conn).await?;
     Ok(())

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use chrono::{DateTime, FixedOffset, NaiveDateTime, Offset as _, TimeZone as _, Timelike as _};
 use chrono_tz::Tz;
-use croner::parser::{CronParser, Seconds};
 use croner::Cron;
+use croner::parser::{CronParser, Seconds};
 use jiff::Timestamp;
 
 use crate::model::digest::Digest;

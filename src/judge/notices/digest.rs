@@ -151,6 +151,7 @@ fn ended(entry: &Entry) -> String {
         Some(EndReason::Accepted) => "accepted",
         Some(EndReason::Rejected) => "rejected, and gone",
         Some(EndReason::Retired) => "no longer watched",
+        Some(EndReason::Ignored) => "ignored by the inventory now",
         None => "over",
     };
     format!("{}: {} ({how})", owner(entry), entry.incident)

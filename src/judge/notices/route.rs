@@ -52,9 +52,16 @@ impl Way {
 }
 
 /// Whether a unit is told at once where no route says otherwise.
+#[must_use]
 pub fn is_urgent(unit: &Unit) -> bool {
-    let touches = |impact| unit.impact.contains(&impact);
-    match unit.severity {
+    presses(unit.severity, &unit.impact)
+}
+
+/// The same, of what has this severity and these impacts.
+#[must_use]
+pub fn presses(severity: Severity, impact: &[Impact]) -> bool {
+    let touches = |one| impact.contains(&one);
+    match severity {
         Severity::Critical => true,
         Severity::High => touches(Impact::Security) || touches(Impact::Exposure) || touches(Impact::Breaking),
         Severity::Medium => touches(Impact::Breaking),
@@ -82,12 +89,8 @@ pub(super) fn routed<'a>(event: &Event, audience: &Audience<'a>) -> BTreeMap<&'a
     let mut matched = false;
     for route in audience.routes.iter().filter(|route| matches(&route.matches, event, audience.target)) {
         matched = true;
-        let way = Way {
-            lane: Lane::Message,
-            wait: route.group_wait,
-            interval: route.group_interval,
-            repeat: route.repeat,
-        };
+        let way =
+            Way { lane: Lane::Message, wait: route.group_wait, interval: route.group_interval, repeat: route.repeat };
         for receiver in &route.to {
             let quickest = taken.entry(receiver.as_str()).or_insert(way);
             if way.wait < quickest.wait {

@@ -3,8 +3,8 @@
 use super::fixtures::{Fixture, at, first, id, incident_id, message, notice, quiet, whole};
 use crate::model::alert::AlertType;
 use crate::model::bulletin::{Bulletin, Passage};
-use crate::model::memory::LedgerHead;
 use crate::model::condition::{Condition, Fate};
+use crate::model::memory::LedgerHead;
 use crate::model::notice::{Fold, Lane, Message, MessageState, Payment, PutOff, Told};
 use crate::model::rule::{Impact, Severity};
 use crate::model::settlement::Settlement;
@@ -128,15 +128,15 @@ async fn one_receiver_gets_one_incidents_messages_in_order() {
     assert_eq!(ids(&due), [&opened.id, &hook.id], "the longest due first; a later one waits for the earlier");
 
     // The earlier one fails and waits: the later one waits with it, another receiver does not.
-    fixture.store.mark(&opened.id, &again(1, 2000, "refused"), at(0)).await.unwrap();
+    fixture.store.record_fate(&opened.id, &again(1, 2000, "refused"), at(0)).await.unwrap();
     let store = fixture.reopened().await;
     assert_eq!(ids(&store.due_messages(at(1000)).await.unwrap()), [&hook.id]);
-    fixture.store.mark(&hook.id, &Fate::Sent, at(1000)).await.unwrap();
+    fixture.store.record_fate(&hook.id, &Fate::Sent, at(1000)).await.unwrap();
     assert!(fixture.store.due_messages(at(1999)).await.unwrap().is_empty());
     let due = fixture.store.due_messages(at(2000)).await.unwrap();
     assert_eq!((due[0].attempts, due[0].error.as_deref()), (1, Some("refused")));
 
-    fixture.store.mark(&opened.id, &Fate::Sent, at(2000)).await.unwrap();
+    fixture.store.record_fate(&opened.id, &Fate::Sent, at(2000)).await.unwrap();
     assert_eq!(ids(&fixture.store.due_messages(at(2000)).await.unwrap()), [&changed.id]);
 }
 
@@ -164,7 +164,7 @@ async fn a_dead_message_lets_later_ones_pass_and_comes_back_on_request_under_its
     let changed = message("mail", 6, AlertType::DriftChanged, 100);
     fold_one(&fixture, &opened).await;
     fold_one(&fixture, &changed).await;
-    fixture.store.mark(&opened.id, &dead_after(9, "unknown user"), at(0)).await.unwrap();
+    fixture.store.record_fate(&opened.id, &dead_after(9, "unknown user"), at(0)).await.unwrap();
     assert_eq!(ids(&fixture.store.due_messages(at(1000)).await.unwrap()), [&changed.id]);
 
     let dead = MessageFilter { state: Some(MessageState::Dead), limit: 5, ..MessageFilter::default() };
@@ -177,11 +177,11 @@ async fn a_dead_message_lets_later_ones_pass_and_comes_back_on_request_under_its
     let due = fixture.store.due_messages(at(3000)).await.unwrap();
     assert_eq!((ids(&due), due[0].attempts), (vec![opened.id.as_str()], 0));
 
-    fixture.store.mark(&opened.id, &Fate::Sent, at(3001)).await.unwrap();
+    fixture.store.record_fate(&opened.id, &Fate::Sent, at(3001)).await.unwrap();
     let one = Retry::One(opened.id.clone());
     assert_eq!(fixture.store.retry(&one, at(3002)).await.unwrap(), 0, "a delivered one is never sent again");
-    fixture.store.mark(&opened.id, &again(3, 9000, "late"), at(0)).await.unwrap();
-    fixture.store.mark(&opened.id, &dead_after(3, "late"), at(0)).await.unwrap();
+    fixture.store.record_fate(&opened.id, &again(3, 9000, "late"), at(0)).await.unwrap();
+    fixture.store.record_fate(&opened.id, &dead_after(3, "late"), at(0)).await.unwrap();
     let Found::One(sent) = fixture.store.message(&opened.id).await.unwrap() else { panic!("not found") };
     assert_eq!((sent.state, sent.sent_at, sent.attempts), (MessageState::Sent, Some(at(3001)), 1));
 }
@@ -192,7 +192,7 @@ async fn what_is_owed_is_counted_for_each_receiver() {
     fold_one(&fixture, &message("mail", 5, AlertType::DriftOpened, 500)).await;
     let dead = message("pager", 5, AlertType::DriftOpened, 500);
     fold_one(&fixture, &dead).await;
-    fixture.store.mark(&dead.id, &dead_after(9, "gone"), at(0)).await.unwrap();
+    fixture.store.record_fate(&dead.id, &dead_after(9, "gone"), at(0)).await.unwrap();
     let counts = fixture.store.pending_counts().await.unwrap();
     let counts: Vec<_> = counts
         .iter()
@@ -228,7 +228,7 @@ async fn a_bulletin_is_one_message_for_each_receiver_and_is_posted_once_even_aft
     let due = fixture.store.due_messages(at(200)).await.unwrap();
     assert_eq!(due, [bulletin("report").message("mail", at(100)), bulletin("report").message("hook", at(200))]);
     for message in due {
-        fixture.store.mark(&message.id, &Fate::Sent, at(300)).await.unwrap();
+        fixture.store.record_fate(&message.id, &Fate::Sent, at(300)).await.unwrap();
     }
     assert_eq!(post("report", &to, 400).await, 0);
     assert_eq!(post("another", &to, 400).await, 2);
@@ -241,9 +241,9 @@ async fn bulletins_reach_a_receiver_in_the_order_in_which_they_were_posted() {
     let both = [bulletin("fails"), bulletin("works again")];
     fixture.store.writer().await.post(&both, &to, at(100)).await.unwrap();
     let first = both[0].message_id("mail");
-    fixture.store.mark(&first, &again(1, 900, "refused"), at(0)).await.unwrap();
+    fixture.store.record_fate(&first, &again(1, 900, "refused"), at(0)).await.unwrap();
     assert!(fixture.store.due_messages(at(500)).await.unwrap().is_empty(), "the second waits for the first");
-    fixture.store.mark(&first, &Fate::Sent, at(900)).await.unwrap();
+    fixture.store.record_fate(&first, &Fate::Sent, at(900)).await.unwrap();
     assert_eq!(ids(&fixture.store.due_messages(at(900)).await.unwrap()), [both[1].message_id("mail")]);
 }
 
@@ -279,16 +279,16 @@ async fn a_receiver_that_rests_is_left_alone_until_its_rest_ends_or_somebody_ask
     assert_eq!(store.conditions().await.unwrap(), [("mail".to_owned(), resting.clone())]);
     let about = told[0].0.message_id("hook");
     assert_eq!(ids(&store.due_messages(at(699)).await.unwrap()), [&about], "posted with it; mail rests");
-    store.mark(&about, &Fate::Sent, at(200)).await.unwrap();
+    store.record_fate(&about, &Fate::Sent, at(200)).await.unwrap();
     assert_eq!(store.next_due(at(200)).await.unwrap(), Some(at(700)));
     assert_eq!(ids(&store.due_messages(at(700)).await.unwrap()), [&one]);
 
-    store.mark(&one, &again(2, 9000, "refused"), at(700)).await.unwrap();
+    store.record_fate(&one, &again(2, 9000, "refused"), at(700)).await.unwrap();
     assert_eq!(store.retry(&Retry::One(one.clone()), at(300)).await.unwrap(), 1);
     assert_eq!(ids(&store.due_messages(at(300)).await.unwrap()), [&one], "somebody asked");
 
     // It takes one: what waits behind it goes at once, whatever its schedule said.
-    store.mark(&two, &again(1, 9000, "refused"), at(300)).await.unwrap();
+    store.record_fate(&two, &again(1, 9000, "refused"), at(300)).await.unwrap();
     store.writer().await.tried(&tried(&Fate::Sent, &well, true), at(400)).await.unwrap();
     assert_eq!(ids(&store.due_messages(at(400)).await.unwrap()), [&two]);
     assert_eq!(store.condition("mail").await.unwrap(), well);
