@@ -100,6 +100,16 @@ fn target(full: &document::TargetInFull) -> String {
         ]);
     }
     page.push_str(&table.page());
+    for ignore in &full.ignores {
+        let until = ignore.until.map(|until| format!(" until {}", instant(until))).unwrap_or_default();
+        let use_of_it = match (ignore.drifts, ignore.unused, ignore.last_used) {
+            (0, true, Some(since)) => format!("of no use since {}", instant(since)),
+            (0, _, _) => "matches nothing now".to_owned(),
+            (n, _, _) => format!("keeps {n} from being told"),
+        };
+        let (matches, reason) = (text::inert(&ignore.matches, 200), text::inert(&ignore.reason, 200));
+        let _ = writeln!(page, "ignored{until}: {matches} ({reason}); {use_of_it}");
+    }
     page
 }
 
@@ -142,7 +152,11 @@ fn drifts(incidents: &[document::Incident]) -> String {
                 unit.severity,
                 text::inert(&unit.title, 200),
                 unit.rule,
-                if unit.mark == "open" { String::new() } else { format!(" {}", unit.mark) }
+                match (unit.mark.as_str(), &unit.reason) {
+                    ("open", None) => String::new(),
+                    (mark, None) => format!(" {mark}"),
+                    (mark, Some(reason)) => format!(" {mark}: {}", text::inert(reason, 200)),
+                }
             );
         }
     }

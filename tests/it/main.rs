@@ -26,6 +26,8 @@ mod outage;
 #[cfg(test)]
 mod pinned_peers;
 #[cfg(test)]
+mod policy;
+#[cfg(test)]
 mod relay;
 #[cfg(test)]
 mod routes;
