@@ -90,7 +90,11 @@ fn drifts(incidents: &[document::Incident]) -> String {
                 unit.severity,
                 text::inert(&unit.title, 200),
                 unit.rule,
-                if unit.mark == "open" { String::new() } else { format!(" {}", unit.mark) }
+                match (unit.mark.as_str(), &unit.reason) {
+                    ("open", None) => String::new(),
+                    (mark, None) => format!(" {mark}"),
+                    (mark, Some(reason)) => format!(" {mark}: {}", text::inert(reason, 200)),
+                }
             );
         }
     }

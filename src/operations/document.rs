@@ -93,6 +93,26 @@ pub struct TargetInFull {
     pub protocol: Option<String>,
     /// Its facets.
     pub facets: Vec<Facet>,
+    /// What its inventory entry does not want told.
+    #[serde(default)]
+    pub ignores: Vec<Ignore>,
+}
+
+/// An `ignore` of an inventory entry.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Ignore {
+    /// What it matches, as the inventory writes it.
+    pub matches: String,
+    /// Why.
+    pub reason: String,
+    /// When it ends by itself.
+    pub until: Option<Timestamp>,
+    /// When something matched it last, or since when nothing has; none before the first scan after it appeared.
+    pub last_used: Option<Timestamp>,
+    /// Nothing has matched it for thirty days.
+    pub unused: bool,
+    /// Drifts that it keeps from being told now.
+    pub drifts: u32,
 }
 
 /// A facet of a target.
@@ -136,7 +156,7 @@ pub struct Scanned {
 /// An incident in a list.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Incident {
-    /// `4F7K2.1`; `pending` before there is an incident.
+    /// `4F7K2.1`; `pending` before there is an incident, `ignored` for what belongs to none because it is not told.
     pub reference: String,
     /// The target; of several, the one whose loss opened it.
     pub target: String,
@@ -145,7 +165,7 @@ pub struct Incident {
     pub with: Vec<String>,
     /// `drift` or `sight`.
     pub kind: String,
-    /// `pending`, `open`, `acked` or `rejected`.
+    /// `pending`, `open`, `acked`, `rejected` or `ignored`.
     pub state: String,
     /// The worst that stands.
     pub severity: Severity,
@@ -168,6 +188,9 @@ pub struct UnitLine {
     pub title: String,
     /// Where it stands.
     pub mark: String,
+    /// For what is not told: why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// How many items it is about.
     pub items: u32,
 }

@@ -38,6 +38,8 @@ mod outage;
 #[cfg(test)]
 mod pinned_peers;
 #[cfg(test)]
+mod policy;
+#[cfg(test)]
 mod receivers;
 #[cfg(test)]
 mod relay;

@@ -1,5 +1,6 @@
 //! Whole stories: scans, ticks and decisions on one target, with every settlement applied and checked.
 
+mod own;
 mod policy;
 
 use super::*;

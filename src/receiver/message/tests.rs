@@ -78,6 +78,12 @@ fn an_upgrade_reads_like_a_letter() {
 }
 
 #[test]
+fn a_letter_says_whom_it_hurts() {
+    insta::assert_snapshot!(mail(&composed!("used")));
+    assert!(console(&composed!("used"), Colour::Never).contains("batch uses 1 of them"));
+}
+
+#[test]
 fn an_acceptance_reads_like_an_answer() {
     insta::assert_snapshot!(mail(&composed!("accepted")));
 }

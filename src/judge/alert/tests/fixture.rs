@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use crate::judge::alert::{DecisionWords, Story, compose};
+use crate::model::policy::Policy;
 use crate::model::alert::AlertType;
 use crate::model::baseline::BaselineFacet;
 use crate::model::confirm::Confirm;
@@ -52,13 +53,14 @@ pub(super) struct World {
     pub(super) memory: Memory,
     pub(super) snapshot: Option<Snapshot>,
     pub(super) decision: Option<DecisionWords>,
+    pub(super) policy: Policy,
 }
 
 impl World {
     pub(super) fn tell(&self, kind: AlertType, now: Timestamp) -> Body {
         let drifts: Vec<&DriftRow> = self.rows.iter().collect();
         compose(&Story {
-            policy: &NO_POLICY,
+            policy: &self.policy,
             target: &self.target,
             targets: &[&self.target],
             meanwhile: None,
@@ -206,7 +208,7 @@ pub(super) fn empty(kind: IncidentKind) -> World {
     for (facet, value) in [(Facet::McpHandshake, handshake("1.0.0")), (Facet::McpTools, list(old))] {
         memory.baseline.insert(FacetName::stranger(facet), held(facet, value));
     }
-    World { target, incident, rows: Vec::new(), memory, snapshot: Some(snapshot(list(new))), decision: None }
+    World { target, incident, rows: Vec::new(), memory, snapshot: Some(snapshot(list(new))), decision: None, policy: Policy::default() }
 }
 
 fn handshake(version: &str) -> Json {
