@@ -56,6 +56,8 @@ pub enum Verb {
     Drift(DriftArgs),
     /// What targets are held to
     Baseline(BaselineArgs),
+    /// The targets that no person has looked at yet; on a terminal it asks about each
+    Review(ReviewArgs),
     /// Messages and whether they arrived
     Alerts(AlertsArgs),
     /// What happened, newest first
@@ -209,6 +211,14 @@ pub enum BaselineVerb {
     },
 }
 
+/// Arguments of `review`.
+#[derive(Debug, Args)]
+pub struct ReviewArgs {
+    /// Why, for the ledger, of what is accepted
+    #[arg(long)]
+    pub reason: Option<String>,
+}
+
 /// Arguments of `alerts`.
 #[derive(Debug, Args)]
 pub struct AlertsArgs {
@@ -254,6 +264,7 @@ mod ask;
 mod diff;
 pub mod exit;
 mod page;
+mod review;
 mod rules;
 mod run;
 mod scan;
@@ -286,6 +297,7 @@ pub async fn run(cli: Cli) -> anyhow::Result<Exit> {
             let (id, digest) = ask::snapshot_reference(config, &reference).await?;
             ask(Request::BaselineAccept { id, digest, beside, reason, ticket }).await
         }
+        Verb::Review(args) => review::review(config, cli.output, args).await,
         Verb::Alerts(AlertsArgs { verb: None }) => ask(Request::Alerts {}).await,
         Verb::Alerts(AlertsArgs { verb: Some(AlertsVerb::Show { id }) }) => ask(Request::Alert { id }).await,
         Verb::Alerts(AlertsArgs { verb: Some(AlertsVerb::Retry { id }) }) => ask(Request::Retry { id }).await,

@@ -28,13 +28,14 @@ use crate::secret::Environment;
 use crate::signals::Stop;
 use crate::store::{Store, StoreLock};
 use crate::supervise::{Reason, Supervisor};
-use crate::watch::{Watch, beat};
+use crate::watch::{self, Watch, beat};
 
 mod gauges;
 mod housekeeping;
 mod outbox;
 
 use gauges::GaugeRoom;
+pub use housekeeping::Housekeeper;
 use housekeeping::Housekeeping;
 use outbox::{Counted, StoreOutbox, StoredSecrets};
 
@@ -48,6 +49,7 @@ pub struct Daemon {
     store: Store,
     metrics_address: SocketAddr,
     control: PathBuf,
+    housekeeper: Housekeeper,
     /// Held as long as the daemon writes; released last.
     _lock: StoreLock,
 }
@@ -85,6 +87,7 @@ impl Daemon {
             store.sync_targets(&summaries, now).await?
         };
         scanner.remember_all(&config.targets).await?;
+        scanner.fleet().resume(watch::overslept(&plan.plan(), &scanner, now)).await?;
         metrics.inventory_targets.set(i64::try_from(count).unwrap_or(i64::MAX));
 
         let listener = TcpListener::bind(config.metrics_listen)
@@ -123,7 +126,8 @@ impl Daemon {
             clock.clone(),
             Arc::clone(&wake),
         );
-        let housekeeping = Housekeeping::new(Arc::clone(&office), Arc::clone(&metrics), ready);
+        let (housekeeper, asked) = Housekeeper::new();
+        let housekeeping = Housekeeping::new(Arc::clone(&office), Arc::clone(&metrics), ready, asked);
 
         let mut supervisor = Supervisor::new();
         supervisor.spawn("http", |stop| async move {
@@ -154,7 +158,7 @@ impl Daemon {
         );
         // Nothing listens where no service manager started us.
         let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
-        Ok(Self { supervisor, store, metrics_address, control: config.control, _lock: lock })
+        Ok(Self { supervisor, store, metrics_address, control: config.control, housekeeper, _lock: lock })
     }
 
     /// Where `/metrics` is.
@@ -165,6 +169,11 @@ impl Daemon {
     /// The control socket.
     pub fn control(&self) -> &std::path::Path {
         &self.control
+    }
+
+    /// Has the minute's work done out of turn.
+    pub fn housekeeper(&self) -> Housekeeper {
+        self.housekeeper.clone()
     }
 
     /// Runs until `stop` asks, then stops in order and writes what is buffered.

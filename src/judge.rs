@@ -3,10 +3,12 @@
 mod afresh;
 pub mod alert;
 pub mod canon;
+pub mod consumers;
 pub mod decide;
 mod diff;
 pub mod document;
 pub mod effective;
+pub mod fleet;
 pub mod fold;
 mod hidden;
 pub mod host;
@@ -14,7 +16,10 @@ pub mod incident;
 pub mod join;
 pub mod life;
 pub mod notices;
+pub mod policy;
+mod recompute;
 mod rename;
+pub mod report;
 pub mod rules;
 pub mod settle;
 pub mod snapshot;
@@ -31,10 +36,12 @@ use crate::model::json::Json;
 use crate::model::judgment::Judgment;
 use crate::model::memory::Memory;
 use crate::model::observation::SightFact;
+use crate::model::policy::Policy;
 use crate::model::snapshot::Snapshot;
 use crate::model::target::TargetId;
 
 pub use afresh::afresh;
+pub use recompute::recompute;
 
 use rules::draft::{Draft, Scene};
 use rules::notes::{self, Versions};
@@ -42,9 +49,10 @@ use rules::notes::{self, Versions};
 /// Says what the rules make of `snapshot` against the effective baseline.
 ///
 /// A facet without an entry in `effective` makes no drift; an unseen one neither (law 1). `sights` are what kept the
-/// scan from seeing; they come back in the shape of drifts.
+/// scan from seeing; they come back in the shape of drifts. Every severity is what `policy` makes of it.
 pub fn judge(
     target: &TargetId,
+    policy: &Policy,
     effective: &BTreeMap<FacetName, Effective>,
     memory: &Memory,
     snapshot: &Snapshot,
@@ -68,15 +76,17 @@ pub fn judge(
     let host = host.unwrap_or_default();
     let budget = words::Budget::default();
     for face in [Face::Stranger, Face::Auth] {
-        let compared = Compared { target, effective, memory, snapshot, host: &host, budget: &budget, face };
+        let compared = Compared { target, policy, effective, memory, snapshot, host: &host, budget: &budget, face };
         judgment.drifts.extend(compared.drifts());
     }
+    policy::apply(policy, &mut judgment);
     judgment
 }
 
 /// One face of a target, against what it is held to.
 struct Compared<'a> {
     target: &'a TargetId,
+    policy: &'a Policy,
     effective: &'a BTreeMap<FacetName, Effective>,
     memory: &'a Memory,
     snapshot: &'a Snapshot,
@@ -135,6 +145,7 @@ impl<'a> Compared<'a> {
             dates: rules::Dates::new(date(&sides.asked.asked.date), now),
             order_ignored: differed || snapshot::order_ignored(self.memory, name),
             host: self.host,
+            trusts_hints: self.policy.trust_hints,
             tools,
             budget: self.budget,
         }

@@ -12,6 +12,7 @@ use prometheus::{
 
 use crate::model::incident::EndReason;
 use crate::model::observation::Outcome;
+use crate::model::policy::Suppressed;
 
 mod targets;
 #[cfg(test)]
@@ -32,10 +33,14 @@ pub struct Metrics {
     pub scan_last_completed: Gauge,
     /// How late scans start after their due time.
     pub scan_queue_lag: Histogram,
+    /// Whether driftd itself is offline.
+    pub self_offline: IntGauge,
     /// Drifts confirmed, by rule.
     pub drift_detected: IntCounterVec,
     /// Confirmed drifts that ended, by rule and way.
     pub alerts_closed: IntCounterVec,
+    /// What would have been told and was not, by reason.
+    pub alerts_suppressed: IntCounterVec,
     /// Tries to deliver, by receiver and outcome.
     pub notifications: IntCounterVec,
     /// Tries that failed, by receiver and reason.
@@ -62,8 +67,7 @@ pub struct Metrics {
 pub const DELIVERY_OUTCOMES: [&str; 3] = ["sent", "failed", "given_up"];
 
 /// Store operations: the label of `driftd_store_errors_total`.
-pub const STORE_OPERATIONS: [&str; 8] =
-    ["read", "commit", "flush", "outbox", "gauges", "prune", "backup", "probe"];
+pub const STORE_OPERATIONS: [&str; 8] = ["read", "commit", "flush", "outbox", "gauges", "prune", "backup", "probe"];
 
 impl Metrics {
     /// Registers everything; series of closed label sets start at zero.
@@ -89,11 +93,18 @@ impl Metrics {
             scan_last_completed: add
                 .gauge("scan_last_completed_timestamp_seconds", "When the last scan of any target ended.")?,
             scan_queue_lag: add.histogram("scan_queue_lag_seconds", "Time from a scan's due instant to its start.")?,
+            self_offline: add
+                .int_gauge("self_offline", "1 while driftd itself is offline: failures count toward nothing.")?,
             drift_detected: add.counters("drift_detected_total", "Drifts confirmed, by rule.", &["rule"])?,
             alerts_closed: add.counters(
                 "alerts_closed_total",
                 "Confirmed drifts that ended, by rule and way.",
                 &["rule", "as"],
+            )?,
+            alerts_suppressed: add.counters(
+                "alerts_suppressed_total",
+                "Confirmed drifts, and further values of them, that were recorded and not told, by reason.",
+                &["reason"],
             )?,
             notifications: add.counters(
                 "notifications_total",
@@ -140,6 +151,9 @@ impl Metrics {
         }
         for op in STORE_OPERATIONS {
             self.store_errors.with_label_values(&[op]);
+        }
+        for reason in Suppressed::REASONS {
+            self.alerts_suppressed.with_label_values(&[reason]);
         }
         for receiver in receivers {
             for outcome in DELIVERY_OUTCOMES {

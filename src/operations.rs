@@ -8,6 +8,7 @@ pub mod document;
 mod office;
 mod read;
 pub mod reference;
+mod review;
 pub mod words;
 
 pub use office::{Daemon, Office};
@@ -59,6 +60,8 @@ pub enum Request {
         /// A reference into somebody's tracker.
         ticket: Option<String>,
     },
+    /// Targets that no person has looked at yet.
+    Review {},
     /// Messages, newest first.
     Alerts {},
     /// One message.
@@ -91,6 +94,7 @@ impl Request {
             | Self::Drifts {}
             | Self::Drift { .. }
             | Self::Baseline { .. }
+            | Self::Review {}
             | Self::Alerts {}
             | Self::Alert { .. }
             | Self::StoreCheck {}
@@ -140,6 +144,8 @@ pub enum Answer {
     Decided(document::Decided),
     /// To `baseline`.
     Baseline(document::Baseline),
+    /// To `review`.
+    Review(Vec<document::Reviewed>),
     /// To `alerts`.
     Alerts(Vec<document::Message>),
     /// To `alert`.

@@ -8,11 +8,13 @@ use tokio::sync::Notify;
 
 use crate::clock::Clock;
 use crate::crash;
+use crate::fleet::{Fleet, Weighed};
 use crate::judge;
 use crate::judge::settle::{Arrival, Parts, Scene};
 use crate::metrics::Metrics;
 use crate::model::digest::Digest;
 use crate::model::facet::{FacetName, UnseenKind};
+use crate::model::fleet::Times;
 use crate::model::inventory::Target;
 use crate::model::memory::{Memory, Past};
 use crate::model::observation::{Echo, Observation, Outcome, RawFacet};
@@ -44,6 +46,7 @@ pub struct Scanner {
     metrics: Arc<Metrics>,
     wake_delivery: Arc<Notify>,
     plan: InForce,
+    fleet: Fleet,
     cache: Mutex<HashMap<TargetId, Remembered>>,
 }
 
@@ -120,7 +123,9 @@ impl Scanner {
         wake_delivery: Arc<Notify>,
         plan: InForce,
     ) -> Self {
-        Self { door, store, clock, environment, metrics, wake_delivery, plan, cache: Mutex::default() }
+        let fleet =
+            Fleet::new(store.clone(), clock.clone(), Arc::clone(&metrics), Arc::clone(&wake_delivery), plan.clone());
+        Self { door, store, clock, environment, metrics, wake_delivery, plan, fleet, cache: Mutex::default() }
     }
 
     /// Reads what the store knows of `id`, so that its next scan is asked as the last one was.
@@ -157,6 +162,24 @@ impl Scanner {
         self.cache().get(id).map(Remembered::standing).unwrap_or_default()
     }
 
+    /// What is known of the fleet as a whole.
+    pub const fn fleet(&self) -> &Fleet {
+        &self.fleet
+    }
+
+    /// How what is settled now stands to what befell the fleet.
+    pub fn times(&self) -> Times {
+        self.fleet.times(self.clock.now())
+    }
+
+    /// The minute's work for the fleet as a whole.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn minute(&self) -> Result<(), StoreError> {
+        self.fleet.minute(&self.door).await
+    }
+
     /// What decides when `id` is due.
     pub fn past(&self, id: &TargetId) -> Past {
         self.cache().get(id).map(Remembered::past).unwrap_or_default()
@@ -170,7 +193,7 @@ impl Scanner {
         let before = self.cache().get(&target.id).cloned().unwrap_or_default();
         let manner = ask::AskManner {
             date: before.scans.date.as_deref(),
-            known_class: before.scans.address_class,
+            known_class: before.known_class(target),
             fresh: before.wants_fresh_read(self.clock.now()),
             probe_only: before.blocked,
             known: before.quiet.as_ref().and_then(|quiet| quiet.echo.as_ref()),
@@ -182,6 +205,13 @@ impl Scanner {
         if is_our_fault(&observation) {
             return Err(self.exhausted(target));
         }
+        let hasten = match self.fleet.weigh(&self.door, target, &observation).await {
+            Weighed::Counts(hasten) => hasten,
+            Weighed::SetAside(again) => {
+                self.count(target, &observation);
+                return Ok(self.set_aside(target, &observation, again));
+            }
+        };
         let settled = self.settle(target, &before, &observation).await;
         self.count(target, &observation);
         let report = settled.inspect_err(|error| {
@@ -194,7 +224,17 @@ impl Scanner {
             requests = observation.requests,
             "scanned"
         );
-        Ok(report)
+        Ok(Report { hasten: report.hasten.iter().cloned().chain(hasten).collect(), ..report })
+    }
+
+    /// What is left of a scan whose failure was ours: that it was made, and when its target is looked at again.
+    fn set_aside(&self, target: &Target, observation: &Observation, again: Option<Timestamp>) -> Report {
+        tracing::debug!(target_id = %target.id, outcome = %observation.outcome, "set aside: driftd itself is offline");
+        let snapshot = judge::snapshot::snapshot(observation, &target.summary(), &Memory::default());
+        let mut cache = self.cache();
+        let remembered = cache.entry(target.id.clone()).or_default();
+        remembered.set_aside(self.clock.now(), again);
+        remembered.report(&snapshot)
     }
 
     /// Counts a scan that told nothing of its target. It is not settled: it is no sighting, and no failure of the target.
@@ -211,20 +251,21 @@ impl Scanner {
         observation: &Observation,
     ) -> Result<Report, StoreError> {
         let summary = target.summary();
-        if let Some(report) = self.settle_quiet(&summary, before, observation).await? {
+        if let Some(report) = self.settle_quiet(target, &summary, before, observation).await? {
             return Ok(report);
         }
         let (now, plan) = (self.clock.now(), self.plan.plan());
         let mut writer = self.store.writer().await;
         let siblings = if observation.outcome == Outcome::Ok { Vec::new() } else { plan.siblings(&target.id) };
-        let memory = judge::afresh(writer.memory_beside(&target.id, &siblings).await?, &observation.asked);
+        let memory = judge::recompute(writer.memory_beside(&target.id, &siblings).await?);
+        let memory = judge::afresh(memory, &observation.asked);
         let snapshot = judge::snapshot::snapshot(observation, &summary, &memory);
         let effective = memory
             .baseline
             .iter()
             .map(|(name, facet)| (*name, judge::effective::effective(facet, &memory.approvals, now)))
             .collect();
-        let judgment = judge::judge(&target.id, &effective, &memory, &snapshot, &observation.sights);
+        let judgment = judge::judge(&target.id, &target.policy, &effective, &memory, &snapshot, &observation.sights);
         let scene = Scene {
             target: &summary,
             mode: target.baseline,
@@ -233,17 +274,18 @@ impl Scanner {
             routes: &plan.routes,
             receivers: &plan.receivers,
             memory: &memory,
+            times: self.fleet.times(now),
             now,
             parts: Parts::default(),
         };
         let settlement = judge::settle::settle_scan(&scene, &snapshot, &judgment, Arrival::of(observation));
-        let quiet = judge::settle::is_quiet(&memory, &snapshot, &judgment);
+        let quiet = judge::settle::is_quiet(&scene, &snapshot, &judgment);
         writer.commit(&settlement, Some(&snapshot), now).await?;
         if !settlement.notices.is_empty() {
             crash::point(crash::Point::AfterCommit);
         }
         // Still under the writer's lock: no decision comes between what is stored and what is kept.
-        let report = self.keep(&memory, &settlement, &snapshot, quiet.then(|| observation.echo.clone()));
+        let report = self.keep(target, &memory, &settlement, &snapshot, quiet.then(|| observation.echo.clone()));
         drop(writer);
         self.tell(&settlement);
         Ok(Report { hasten: neighbours::to_hasten(&memory, &settlement, &siblings), ..report })
@@ -256,6 +298,9 @@ impl Scanner {
         }
         for (rule, reason) in &settlement.closed {
             self.metrics.count_closed(rule, *reason);
+        }
+        for why in &settlement.suppressed {
+            self.metrics.alerts_suppressed.with_label_values(&[why.as_str()]).inc();
         }
         self.metrics.ledger_entries.inc_by(u64::try_from(settlement.ledger.len()).unwrap_or(0));
         if !settlement.notices.is_empty() {
@@ -272,14 +317,16 @@ impl Scanner {
 
     fn keep(
         &self,
+        target: &Target,
         memory: &Memory,
         settlement: &Settlement,
         snapshot: &Snapshot,
         quiet: Option<Option<Echo>>,
     ) -> Report {
         let mut cache = self.cache();
-        let until = memory.approvals.iter().filter_map(|approval| approval.until).min();
-        let quiet = quiet.map(|echo| Quiet { snapshot: snapshot.digest, echo, until });
+        let until = judge::settle::rests_until(&target.policy, memory, &settlement.scans);
+        let wishes = remembered::wishes(target);
+        let quiet = quiet.map(|echo| Quiet { snapshot: snapshot.digest, echo, until, wishes });
         let remembered = Remembered::settled(memory, settlement, snapshot, quiet, cache.get(&settlement.target));
         let report = remembered.report(snapshot);
         cache.insert(settlement.target.clone(), remembered);
@@ -290,12 +337,15 @@ impl Scanner {
     /// decision came in between.
     async fn settle_quiet(
         &self,
+        inventory: &Target,
         target: &TargetSummary,
         before: &Remembered,
         observation: &Observation,
     ) -> Result<Option<Report>, StoreError> {
         let lasts = |quiet: &&Quiet| observation.outcome == Outcome::Ok && quiet.lasts(self.clock.now());
-        let Some(quiet) = before.quiet.as_ref().filter(lasts) else { return Ok(None) };
+        // Whoever edits the entry wants what stands looked at again.
+        let unedited = |quiet: &&Quiet| quiet.wishes == remembered::wishes(inventory);
+        let Some(quiet) = before.quiet.as_ref().filter(lasts).filter(unedited) else { return Ok(None) };
         // While a target is quiet no order is ignored, which is all that memory says to a snapshot.
         let other =
             (!quiet.is_echoed(observation)).then(|| judge::snapshot::snapshot(observation, target, &Memory::default()));

@@ -16,6 +16,7 @@ use crate::model::drift::Detail;
 use crate::model::incident::UnitMark;
 use crate::model::judgment::Judgment;
 use crate::model::memory::Memory;
+use crate::model::policy::NO_POLICY;
 use crate::model::snapshot::Snapshot;
 use crate::model::text;
 
@@ -29,7 +30,7 @@ const MAX_FILE: u64 = 256 << 20;
 pub(super) fn diff(output: Output, args: &DiffArgs) -> anyhow::Result<Exit> {
     let old = read(&args.old)?;
     let new = read(&args.new)?;
-    let judgment = judge::judge(&new.target.id, &effective::held_to(&old), &Memory::default(), &new, &[]);
+    let judgment = judge::judge(&new.target.id, &NO_POLICY, &effective::held_to(&old), &Memory::default(), &new, &[]);
     let foldings: Vec<Folding<'_>> =
         judgment.drifts.iter().map(|drift| Folding { drift, mark: UnitMark::Open }).collect();
     let units = fold(&foldings, &[]);

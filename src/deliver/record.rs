@@ -90,7 +90,13 @@ pub(super) fn tell(tally: &impl Tally, done: &Done, verdict: Verdict) {
     let tries = done.tries();
     match verdict {
         Verdict::Sent => {
-            tracing::info!(receiver, message = id, incident = incident.map(tracing::field::display), tries, "message delivered");
+            tracing::info!(
+                receiver,
+                message = id,
+                incident = incident.map(tracing::field::display),
+                tries,
+                "message delivered"
+            );
             tally.sent(receiver);
         }
         Verdict::Again { at, error } => {

@@ -1,10 +1,13 @@
-//! Which facets start afresh: what our credential saw, once another credential looks (design, section 3).
+//! Which facets start afresh: those that we ask for otherwise now (design, section 3).
 //!
-//! A new, removed or re-pointed `auth:` is a change of ours, and is never told as drift (law 10): the `@auth` facets
-//! that were asked with another credential are held to nothing, what stands there ends, and they join anew.
+//! A new, removed or re-pointed `auth:`, other headers and another tier are changes of ours, and are never told as drift
+//! (law 10): facets that were asked otherwise (for a credential, those of `@auth` alone) are held to nothing, what
+//! stands there ends, and they join anew. Names are compared, as written in the inventory: neither another value behind
+//! the same reference nor one that cannot be read for a while lets anything be trusted anew.
 
 use std::collections::BTreeSet;
 
+use crate::model::baseline::BaselineFacet;
 use crate::model::facet::{Face, FacetName};
 use crate::model::memory::{FacetMemory, Memory};
 use crate::model::observation::Asked;
@@ -12,12 +15,8 @@ use crate::model::observation::Asked;
 /// `memory` without what another credential than that of `asked` was shown.
 #[must_use]
 pub fn afresh(mut memory: Memory, asked: &Asked) -> Memory {
-    let left: BTreeSet<FacetName> = memory
-        .baseline
-        .values()
-        .filter(|held| held.facet.face == Face::Auth && held.asked.credential != asked.credential)
-        .map(|held| held.facet)
-        .collect();
+    let left: BTreeSet<FacetName> =
+        memory.baseline.values().filter(|held| is_asked_otherwise(held, asked)).map(|held| held.facet).collect();
     if left.is_empty() {
         return memory;
     }
@@ -31,6 +30,12 @@ pub fn afresh(mut memory: Memory, asked: &Asked) -> Memory {
     }
     memory.left = left;
     memory
+}
+
+/// Whether what we send to see this facet is something else than what it was accepted with.
+fn is_asked_otherwise(held: &BaselineFacet, asked: &Asked) -> bool {
+    let credential = held.facet.face == Face::Auth && held.asked.credential != asked.credential;
+    credential || held.asked.headers != asked.headers || held.asked.tier != asked.tier
 }
 
 /// Whether the facet is on its way into the baseline: then what is remembered of it is the new credential's.

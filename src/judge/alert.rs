@@ -6,12 +6,14 @@
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::consumers;
 use crate::model::alert::{ALERT_SCHEMA, Alert, AlertCommands, AlertIncident, AlertLedger, AlertType};
 use crate::model::confirm::Confirm;
-use crate::model::drift::DriftRow;
+use crate::model::drift::{Drift, DriftRow};
 use crate::model::incident::{Incident, IncidentKind, UnitMark};
 use crate::model::memory::Memory;
 use crate::model::notice::Body;
+use crate::model::policy::Policy;
 use crate::model::rule::{Impact, Severity};
 use crate::model::snapshot::Snapshot;
 use crate::model::target::TargetSummary;
@@ -25,7 +27,7 @@ mod meanwhile;
 mod summary;
 mod tally;
 mod units;
-mod words;
+pub(in crate::judge) mod words;
 
 pub use meanwhile::{Meanwhile, MeanwhileChange};
 use units::UnitStory;
@@ -51,6 +53,8 @@ pub struct Story<'a> {
     pub snapshot: Option<&'a Snapshot>,
     /// How it was confirmed.
     pub confirm: &'a Confirm,
+    /// What the inventory says of who uses what.
+    pub policy: &'a Policy,
     /// For an end by decision: who decided and why.
     pub decision: Option<&'a DecisionWords>,
     /// Now.
@@ -69,7 +73,7 @@ pub struct DecisionWords {
 /// Composes the body of a message. Its alert's `id` is empty until notices are folded.
 pub fn compose(story: &Story<'_>) -> Body {
     let told = units::in_message_order(story);
-    let (units, more) = units::describe(&told);
+    let (units, more) = units::describe(&told, story.policy);
     let incident = story.incident;
     let alert = Alert {
         schema: ALERT_SCHEMA.to_owned(),
@@ -89,7 +93,7 @@ pub fn compose(story: &Story<'_>) -> Body {
         summary: summary::summary(story, &told),
         passages: Vec::new(),
         targets: story.targets.iter().map(|target| (*target).clone()).collect(),
-        consumers: Vec::new(),
+        consumers: consumers::hit(story.policy, &standing(&told)),
         units,
         more,
         before: evidence::before(story),
@@ -100,6 +104,13 @@ pub fn compose(story: &Story<'_>) -> Body {
         evidence: evidence::evidence(story, &told),
     };
     Body { alert, full_diff: full::diff(story, &told), reply: is_reply(story.kind) }
+}
+
+/// The drifts of what stands; of an incident that ended, of all that stood.
+fn standing<'t>(told: &'t [UnitStory<'_>]) -> Vec<&'t Drift> {
+    let any_stands = told.iter().any(|told| told.unit.mark.stands());
+    let counted = told.iter().filter(move |told| !any_stands || told.unit.mark.stands());
+    counted.flat_map(UnitStory::rows).map(|row| &row.drift).collect()
 }
 
 /// Whether something was said of the incident before.

@@ -51,6 +51,30 @@ fn seen(facet: Facet, reads: &[RawRead], order_ignored: bool) -> SeenFacet {
     finish(values, kept, stability, ambiguities(reads))
 }
 
+/// Writes a value that was canonical once as it is written today; `value` may be the branch of one place alone.
+///
+/// The items of a list are keyed anew by what they say; which of them were equal in name is told by their order.
+pub(super) fn again(facet: Facet, value: &Json) -> Json {
+    let mut value = match facet.list() {
+        Some(shape) => keyed::again(shape, facet, value),
+        None => value.clone(),
+    };
+    volatile::take(facet, &mut value);
+    value
+}
+
+/// The values of one facet in their order, and their digest, as of a scan that showed them.
+pub(super) fn held(values: Vec<Json>) -> (Vec<Json>, Digest) {
+    let mut distinct: Vec<Json> = Vec::new();
+    for value in values {
+        if !distinct.contains(&value) {
+            distinct.push(value);
+        }
+    }
+    let SeenFacet { views, digest, .. } = finish(distinct, Members::new(), Stability::default(), Vec::new());
+    (views, digest)
+}
+
 fn whole(facet: Facet, read: &RawRead) -> Json {
     match facet.list() {
         Some(shape) => keyed::list(shape, facet, &read.pages),

@@ -31,6 +31,8 @@ pub struct Owner<'a> {
     pub ids: &'a BTreeSet<IncidentId>,
     /// Ids that this very step gave to others.
     pub also_taken: &'a [IncidentId],
+    /// Our own rules are others now: severities that change with them are no news.
+    pub own_rules: bool,
     /// Folds drifts into units.
     pub fold: fn(&[Folding<'_>], &[Unit]) -> Vec<Unit>,
     /// Now.
@@ -67,7 +69,7 @@ pub fn incident_step(
     let places = foldings.iter().map(|folding| (folding.drift.facet, folding.drift.path.clone())).collect();
     incident.units = moved::follow((owner.fold)(&foldings, &marked), &marked, &places);
 
-    let member = |row: &&DriftRow| row.incident == Some(incident.id);
+    let member = |row: &&DriftRow| row.incident == Some(incident.id) && stands(row);
     let confirmed =
         rows.values().filter(member).any(|row| matches!(row.state, DriftState::Open | DriftState::Rejected));
     let (kind_of_event, reason) = if !confirmed {
@@ -77,13 +79,17 @@ pub fn incident_step(
         (Some(ending(kind)), Some(reason))
     } else if known.is_none() {
         (Some(beginning(kind)), None)
-    } else if has_news(&before, &incident.units) {
+    } else if has_news(&before, &incident.units, owner.own_rules) {
         incident.revision = incident.revision.saturating_add(1);
         (Some(changing(kind)), None)
     } else {
         (None, None)
     };
     let event = kind_of_event.map(|kind| event(kind, &incident, &before, reason, owner));
+    // What is not told any more has left; its unit keeps the mark.
+    for row in rows.values_mut().filter(|row| row.incident == Some(incident.id) && row.suppressed.is_some()) {
+        row.incident = None;
+    }
     IncidentStep { incident: Some(incident).filter(|incident| known != Some(incident)), event }
 }
 
@@ -125,14 +131,22 @@ fn is_kind(row: &DriftRow, kind: IncidentKind) -> bool {
     }
 }
 
+/// Whether it stands, and may be told.
+const fn stands(row: &DriftRow) -> bool {
+    !row.state.is_ended() && row.suppressed.is_none()
+}
+
 fn confirmed_alone(row: &DriftRow, kind: IncidentKind) -> bool {
-    is_kind(row, kind) && row.incident.is_none() && matches!(row.state, DriftState::Open | DriftState::Rejected)
+    is_kind(row, kind)
+        && row.incident.is_none()
+        && stands(row)
+        && matches!(row.state, DriftState::Open | DriftState::Rejected)
 }
 
 /// What was confirmed joins, and with it what has been pending for as long: both sightings show it.
 fn join(id: IncidentId, kind: IncidentKind, rows: &mut BTreeMap<Digest, DriftRow>, now: Timestamp) {
     let Some(since) = rows.values().filter(|row| confirmed_alone(row, kind)).map(|row| row.since).max() else { return };
-    for row in rows.values_mut().filter(|row| is_kind(row, kind) && row.incident.is_none()) {
+    for row in rows.values_mut().filter(|row| is_kind(row, kind) && row.incident.is_none() && stands(row)) {
         let alike = row.state == DriftState::Pending && !row.held && row.since <= since && row.last_at == now;
         if alike || matches!(row.state, DriftState::Open | DriftState::Rejected) {
             row.incident = Some(id);
@@ -142,25 +156,26 @@ fn join(id: IncidentId, kind: IncidentKind, rows: &mut BTreeMap<Digest, DriftRow
 
 /// Known units, those marked whose last drift has left.
 fn leave(units: &[Unit], id: IncidentId, rows: &BTreeMap<Digest, DriftRow>) -> Vec<Unit> {
-    let by_key = |ended: bool| {
-        let rows = rows.values().filter(move |row| row.incident == Some(id) && row.state.is_ended() == ended);
-        rows.map(|row| ((row.drift.facet, &row.drift.path), row.state)).collect::<BTreeMap<_, _>>()
+    let by_key = |standing: bool| {
+        let rows = rows.values().filter(move |row| row.incident == Some(id) && stands(row) == standing);
+        rows.map(|row| ((row.drift.facet, &row.drift.path), mark_of(row))).collect::<BTreeMap<_, _>>()
     };
-    let (standing, ended) = (by_key(false), by_key(true));
+    let (standing, left) = (by_key(true), by_key(false));
     let mark = |unit: &Unit| {
         let stands = unit.members.iter().any(|member| standing.contains_key(&(member.facet, &member.path)));
         if stands || !unit.mark.stands() {
             return unit.clone();
         }
-        let ends = unit.members.iter().filter_map(|member| ended.get(&(member.facet, &member.path)));
-        let mark = ends.map(|state| mark_of(*state)).max().unwrap_or(UnitMark::Reverted);
+        let ends = unit.members.iter().filter_map(|member| left.get(&(member.facet, &member.path)));
+        let mark = ends.copied().max().unwrap_or(UnitMark::Reverted);
         Unit { mark, ..unit.clone() }
     };
     units.iter().map(mark).collect()
 }
 
-const fn mark_of(state: DriftState) -> UnitMark {
-    match state {
+const fn mark_of(row: &DriftRow) -> UnitMark {
+    match row.state {
+        DriftState::Pending | DriftState::Open | DriftState::Rejected if row.suppressed.is_some() => UnitMark::Ignored,
         DriftState::Pending => UnitMark::Pending,
         DriftState::Open => UnitMark::Open,
         DriftState::Rejected => UnitMark::Rejected,
@@ -171,14 +186,14 @@ const fn mark_of(state: DriftState) -> UnitMark {
 }
 
 fn standing(id: IncidentId, rows: &BTreeMap<Digest, DriftRow>) -> Vec<Folding<'_>> {
-    let members = rows.values().filter(|row| row.incident == Some(id) && !row.state.is_ended());
-    let mut foldings: Vec<_> = members.map(|row| Folding { drift: &row.drift, mark: mark_of(row.state) }).collect();
+    let members = rows.values().filter(|row| row.incident == Some(id) && stands(row));
+    let mut foldings: Vec<_> = members.map(|row| Folding { drift: &row.drift, mark: mark_of(row) }).collect();
     foldings.sort_by(|a, b| (a.drift.facet, &a.drift.path).cmp(&(b.drift.facet, &b.drift.path)));
     foldings
 }
 
-/// Whether a unit was added, or a value or severity in one changed.
-fn has_news(before: &[Unit], after: &[Unit]) -> bool {
+/// Whether a unit was added, or a value or severity in one changed (not one that our own rules changed).
+fn has_news(before: &[Unit], after: &[Unit], own_rules: bool) -> bool {
     let known: BTreeMap<u32, &Unit> = before.iter().map(|unit| (unit.n, unit)).collect();
     after.iter().filter(|unit| unit.mark.stands()).any(|unit| match known.get(&unit.n) {
         None => true,
@@ -188,7 +203,8 @@ fn has_news(before: &[Unit], after: &[Unit]) -> bool {
             let now = values(unit);
             let joined = now.iter().any(|(place, value)| then.get(place) != Some(value));
             // That the worst of it has left is no news; that the same drifts are worse or milder now is.
-            joined || unit.severity > known.severity || (unit.severity != known.severity && then.len() == now.len())
+            let weighs = unit.severity > known.severity || (unit.severity != known.severity && then.len() == now.len());
+            joined || (weighs && !own_rules)
         }
     })
 }
@@ -201,12 +217,12 @@ fn values(unit: &Unit) -> BTreeMap<(FacetName, &Pointer), Fingerprint> {
 fn end_reason(id: IncidentId, rows: &BTreeMap<Digest, DriftRow>, transitions: &[Transition]) -> EndReason {
     let left =
         transitions.iter().filter(|transition| rows.get(&transition.id).is_some_and(|row| row.incident == Some(id)));
-    left.filter_map(|transition| match transition.turn {
+    let ended = left.filter_map(|transition| match transition.turn {
         Turn::Ended { from, to } => reason_of(from, to),
         Turn::Appeared | Turn::Confirmed | Turn::Changed => None,
-    })
-    .max()
-    .unwrap_or(EndReason::Reverted)
+    });
+    let ignored = rows.values().filter(|row| row.incident == Some(id) && mark_of(row) == UnitMark::Ignored);
+    ended.chain(ignored.map(|_| EndReason::Ignored)).max().unwrap_or(EndReason::Reverted)
 }
 
 /// How a drift ended; `None` while it has not.

@@ -10,7 +10,9 @@
 //! - "As often in a row as it took to open" is read as the whole threshold of its class, time included.
 //! - Sight (`sight`), places with too many values (`unsteady`) and mixed fleets (`mixed`) have rules of their own.
 
+mod blind;
 mod mixed;
+mod recount;
 mod row;
 mod sight;
 mod unsteady;
@@ -26,8 +28,10 @@ use crate::model::facet::{Facet, FacetName};
 use crate::model::judgment::Judgment;
 use crate::model::memory::FacetMemory;
 use crate::model::pointer::Pointer;
+use crate::model::policy::Policy;
 use crate::model::target::TargetId;
 
+pub use blind::{is_blind, see_blind};
 pub use mixed::remember_run;
 
 /// Where and when a step happens, and what it takes to confirm.
@@ -39,6 +43,10 @@ pub struct Moment<'a> {
     pub seq: u64,
     /// What confirms.
     pub confirm: &'a Confirm,
+    /// What the inventory wishes: for the drifts that life makes itself.
+    pub policy: &'a Policy,
+    /// We were offline ourselves until then: failures count anew from there.
+    pub blind_until: Option<Timestamp>,
     /// Now.
     pub now: Timestamp,
 }
@@ -93,6 +101,28 @@ pub fn is_sight(facet: FacetName) -> bool {
     facet.facet == Facet::Scan
 }
 
+/// Whether this row says that its place does not stand still: then it has no value that could be accepted unread.
+#[must_use]
+pub fn is_restless(row: &DriftRow) -> bool {
+    mixed::is_mixed(row) || unsteady::is_told(row)
+}
+
+/// Begins the life of a standing drift anew: nothing of it is confirmed, and its next sight is its first.
+///
+/// A mixed fleet is not judged by sightings, so it stays what it is.
+pub fn anew(row: &mut DriftRow, now: Timestamp) {
+    if mixed::is_mixed(row) || row.state.is_ended() {
+        return;
+    }
+    row.state = DriftState::Pending;
+    row.confirmed_at = None;
+    row.sightings = 0;
+    row.since = now;
+    row.back_count = 0;
+    row.back_since = None;
+    row.next = None;
+}
+
 /// For a row that stands for a mixed fleet: the facet, and since when variants have taken turns.
 #[must_use]
 pub fn mixed_since(row: &DriftRow) -> Option<(FacetName, Timestamp)> {
@@ -133,7 +163,7 @@ pub fn life_step(
     sight::step(&mut step, &sights.rows, judgment, at);
     for (facet, group) in groups {
         let memory = facets.get(&facet).filter(|_| judgment.seen.contains(&facet));
-        match memory.map_or(mixed::Phase::Steady, |memory| mixed::phase(&group, memory, at.now)) {
+        match memory.map_or(mixed::Phase::Steady, |memory| mixed::phase(&group, memory, at)) {
             mixed::Phase::Steady => steady(&mut step, &group, judgment.seen.contains(&facet), at),
             mixed::Phase::TakeTurns(turns) => mixed::hold(&mut step, facet, &group, &turns, at),
             mixed::Phase::StandsAlone(_) => mixed::release(&mut step, &group, None, at),
@@ -153,12 +183,12 @@ pub fn life_tick(known: &[DriftRow], facets: &BTreeMap<FacetName, FacetMemory>, 
     let mut step = LifeStep::default();
     for (facet, group) in groups {
         let alone = facets.get(&facet).filter(|memory| memory.unseen_since.is_none());
-        match alone.map(|memory| mixed::phase(&group, memory, at.now)) {
+        match alone.map(|memory| mixed::phase(&group, memory, at)) {
             Some(mixed::Phase::StandsAlone(since)) => mixed::release(&mut step, &group, Some(since), at),
             Some(mixed::Phase::Steady | mixed::Phase::TakeTurns(_)) | None => {
                 for before in group.rows {
                     let mut row = before.clone();
-                    let turn = sight::age(&mut row, at.now);
+                    let turn = sight::age(&mut row, at);
                     step.keep(Some(before), row, turn);
                 }
             }
@@ -219,7 +249,7 @@ fn steady(step: &mut LifeStep, group: &Group<'_>, seen: bool, at: &Moment<'_>) {
             None if seen => Look::Back,
             None => Look::Unseen,
         };
-        let mut row = (*before).clone();
+        let mut row = recount::of(before, at);
         let turn = row::step(&mut row, look, at);
         step.keep(Some(before), row, turn);
     }
@@ -245,6 +275,18 @@ impl LifeStep {
             self.changed.insert(row.id);
         }
         self.rows.push(row);
+    }
+
+    /// Notes that a row of the step has turned.
+    fn turned(&mut self, row: &DriftRow, turn: Turn) {
+        self.transitions.push(Transition { id: row.id, facet: row.drift.facet, path: row.drift.path.clone(), turn });
+        self.changed.insert(row.id);
+    }
+
+    /// A step that changes nothing yet.
+    #[must_use]
+    pub fn of(known: &[DriftRow]) -> Self {
+        Self { rows: known.iter().filter(|row| !row.state.is_ended()).cloned().collect(), ..Self::default() }
     }
 
     /// Takes in a step that came before this one: what ended in it, and what it said.

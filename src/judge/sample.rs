@@ -27,6 +27,7 @@ use crate::model::memory::{LedgerHead, Memory};
 use crate::model::notice::{Body, Message, Notice, Route, Told};
 use crate::model::observation::{Asked, Detection, DetectionState, Outcome};
 use crate::model::pointer::Pointer;
+use crate::model::policy::Policy;
 use crate::model::rule::{Class, Fold, Impact, RuleCase, Severity};
 use crate::model::settlement::Settlement;
 use crate::model::snapshot::{MODEL, Snapshot};
@@ -234,6 +235,7 @@ pub(super) struct World {
     pub(super) memory: Memory,
     pub(super) confirm: Confirm,
     pub(super) mode: BaselineMode,
+    pub(super) policy: Policy,
     pub(super) routes: Vec<Route>,
     pub(super) receivers: Vec<String>,
     pub(super) now: Timestamp,
@@ -261,6 +263,7 @@ impl World {
             memory: Memory::default(),
             confirm: Confirm::default(),
             mode: BaselineMode::FirstSeen,
+            policy: Policy::default(),
             routes: Vec::new(),
             receivers: vec!["ops".to_owned()],
             now: at(0),
@@ -290,11 +293,12 @@ impl World {
         Scene {
             target: summary,
             mode: self.mode,
-            policy: &crate::model::policy::NO_POLICY,
+            policy: &self.policy,
             confirm: &self.confirm,
             routes: &self.routes,
             receivers: &self.receivers,
             memory: &self.memory,
+            times: crate::model::fleet::Times::default(),
             parts: Parts { fold, compose },
             now: self.now,
         }
@@ -336,8 +340,8 @@ impl World {
 
     fn settle(&mut self, facets: BTreeMap<FacetName, FacetState>, judgment: &Judgment, outcome: Outcome) -> Settlement {
         let snapshot = snapshot(facets, outcome, self.now);
-        let quiet = is_quiet(&self.memory, &snapshot, judgment);
         let summary = summary();
+        let quiet = is_quiet(&self.scene(&summary), &snapshot, judgment);
         let settlement = settle_scan(&self.scene(&summary), &snapshot, judgment, Arrival::default());
         if quiet {
             self.quiet.set(self.quiet.get() + 1);
@@ -385,6 +389,7 @@ impl World {
                 }
             }
         }
+        crate::judge::policy::apply(&self.policy, &mut judgment);
         judgment
     }
 
@@ -445,6 +450,10 @@ impl World {
         }
         for row in self.memory.drifts.iter().filter(|row| matches!(row.state, DriftState::Open | DriftState::Rejected))
         {
+            if row.suppressed.is_some() {
+                assert_eq!(row.incident, None, "what is not told is in no incident");
+                continue;
+            }
             let id = row.incident.expect("what is confirmed is in an incident");
             let incident = self.memory.incidents.iter().find(|incident| incident.id == id).expect("that stands");
             let told = incident.units.iter().filter(|unit| unit.mark.stands()).flat_map(|unit| &unit.members);

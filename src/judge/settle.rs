@@ -5,11 +5,15 @@
 //! `notices`'; here they are run in order and their results become one write-set.
 
 mod assemble;
+mod auto;
 mod chain;
 mod decisions;
 mod meanwhile;
+mod own;
 mod quiet;
 mod record;
+mod suppress;
+mod unused;
 
 use jiff::Timestamp;
 
@@ -21,9 +25,10 @@ use crate::model::baseline::{BaselineFacet, EndedWhy};
 use crate::model::confirm::Confirm;
 use crate::model::drift::{DriftRow, DriftState};
 use crate::model::facet::FacetName;
+use crate::model::fleet::Times;
 use crate::model::incident::{Incident, Unit};
 use crate::model::judgment::Judgment;
-use crate::model::memory::Memory;
+use crate::model::memory::{Memory, ScanMemory};
 use crate::model::notice::{Body, Route};
 use crate::model::observation::{AddressClass, Observation, Outcome};
 use crate::model::pointer::Pointer;
@@ -37,6 +42,7 @@ use chain::{Chain, Draft};
 
 pub use decisions::{Named, settle_accept_incident, settle_ack, settle_baseline_accept, settle_reject};
 pub use quiet::is_quiet;
+pub use unused::ignore_key;
 
 /// What every settlement is computed from.
 #[derive(Clone, Copy, Debug)]
@@ -55,6 +61,8 @@ pub struct Scene<'a> {
     pub receivers: &'a [String],
     /// The target's past.
     pub memory: &'a Memory,
+    /// What befell the fleet.
+    pub times: Times,
     /// The neighbouring steps.
     pub parts: Parts,
     /// Now.
@@ -95,7 +103,14 @@ impl Arrival {
 
 impl<'a> Scene<'a> {
     const fn moment(&self, seq: u64) -> Moment<'a> {
-        Moment { target: &self.target.id, seq, confirm: self.confirm, now: self.now }
+        Moment {
+            target: &self.target.id,
+            seq,
+            confirm: self.confirm,
+            policy: self.policy,
+            blind_until: self.times.blind_until,
+            now: self.now,
+        }
     }
 
     /// The incidents that stand, without acks that are over.
@@ -123,12 +138,19 @@ pub fn settle_scan(scene: &Scene<'_>, snapshot: &Snapshot, judgment: &Judgment, 
     if scene.memory.scans.outcome != Some(snapshot.outcome) {
         settlement.history.push(said(scene, &format!("scan.{}", snapshot.outcome), String::new()));
     }
+    own::remember(&mut settlement, scene, snapshot);
     let moment = scene.moment(settlement.scans.seq);
-    let gone = life::left(&scene.memory.drifts, &scene.memory.left, &moment);
+    let mut gone = life::left(&scene.memory.drifts, &scene.memory.left, &moment);
+    own::adopt(&mut gone, scene, judgment);
+    suppress::lift(&mut settlement, scene, &mut gone, Some(judgment));
     let mut step = life::life_step(&gone.rows, judgment, &settlement.facets, &moment);
     step.after(gone);
+    let held = |name: FacetName| scene.memory.baseline.contains_key(&name);
+    life::see_blind(&mut step, &settlement.facets, held, &moment);
+    let decision = auto::accept(&mut settlement, scene, snapshot, &judgment.seen, &mut step);
+    unused::remember(&mut settlement, scene, &step.rows);
     join_baseline(&mut settlement, scene, snapshot, &step);
-    let mut settlement = conclude(scene, settlement, step, Some(snapshot), None);
+    let mut settlement = conclude(scene, settlement, step, Some(snapshot), decision.as_ref());
     settlement.recheck = match (settlement.recheck, arrival.not_before) {
         (Some(at), Some(hold)) => Some(at.max(hold)),
         (recheck, _) => recheck,
@@ -148,7 +170,7 @@ fn join_baseline(settlement: &mut Settlement, scene: &Scene<'_>, snapshot: &Snap
     };
     let joined = join::join_step(&mut settlement.facets, &candidates);
     let rule = if scene.memory.baseline.is_empty() { "base.created" } else { "base.facet-created" };
-    let mut chain = Chain::new(scene, FIRST_SEEN);
+    let mut chain = Chain::new(scene, &settlement.ledger, FIRST_SEEN);
     for name in joined.facets {
         let Some(state) = snapshot.facets.get(&name) else { continue };
         let Some(entry) = join::entry(name, state, FIRST_SEEN, &snapshot.asked, scene.now) else { continue };
@@ -193,16 +215,33 @@ pub fn settle_tick(scene: &Scene<'_>) -> Option<Settlement> {
             ..said(scene, "base.expired", format!("what {} approved is not approved any more", approval.by))
         });
     }
-    let step = life::life_tick(&scene.memory.drifts, &settlement.facets, &scene.moment(settlement.scans.seq));
-    let expired = !settlement.ended_approvals.is_empty();
-    if step.changed.is_empty() && !expired && scene.incidents() == scene.memory.incidents {
+    let moment = scene.moment(settlement.scans.seq);
+    let mut lifted = LifeStep::of(&scene.memory.drifts);
+    suppress::lift(&mut settlement, scene, &mut lifted, None);
+    let mut step = life::life_tick(&lifted.rows, &settlement.facets, &moment);
+    step.after(lifted);
+    let looks_again = !settlement.ended_approvals.is_empty() || !settlement.history.is_empty();
+    if step.changed.is_empty()
+        && !looks_again
+        && scene.incidents() == scene.memory.incidents
+        && suppress::is_quiet(scene)
+    {
         return None;
     }
     let mut settlement = conclude(scene, settlement, step, None, None);
-    if expired {
+    if looks_again {
         settlement.recheck = Some(scene.now);
     }
     Some(settlement)
+}
+
+/// Until when a quiet target stays so if nothing else happens to it: the end of an approval or an ignore, or an ignore
+/// that is of no use by then.
+#[must_use]
+pub fn rests_until(policy: &Policy, memory: &Memory, scans: &ScanMemory) -> Option<Timestamp> {
+    let approvals = memory.approvals.iter().filter_map(|approval| approval.until);
+    let ignored = memory.drifts.iter().filter_map(|row| row.suppressed.as_ref()?.until());
+    approvals.chain(ignored).chain(unused::due(policy, scans, &memory.drifts)).min()
 }
 
 /// When [`settle_tick`] has something to do next, if no scan or decision comes before.
@@ -210,7 +249,8 @@ pub fn settle_tick(scene: &Scene<'_>) -> Option<Settlement> {
 pub fn next_tick(memory: &Memory) -> Option<Timestamp> {
     let approvals = memory.approvals.iter().filter_map(|approval| approval.until);
     let acks = memory.incidents.iter().filter_map(|incident| incident.acked.as_ref()?.until);
-    approvals.chain(acks).chain(life::next_tick(&memory.drifts, &memory.facets)).min()
+    let ignored = memory.drifts.iter().filter_map(|row| row.suppressed.as_ref()?.until());
+    approvals.chain(acks).chain(ignored).chain(life::next_tick(&memory.drifts, &memory.facets)).min()
 }
 
 /// Settles that the target left the inventory. Its baseline, decisions and history stay.

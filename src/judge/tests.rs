@@ -9,10 +9,11 @@ use crate::judge::fold::{Folding, fold};
 use crate::model::facet::{UnseenKind, UnseenReason};
 use crate::model::incident::{Unit, UnitMark};
 use crate::model::observation::SightPlace;
+use crate::model::policy::NO_POLICY;
 use crate::model::rule::{Class, Severity};
 
 fn judged(old: &Snapshot, new: &Snapshot) -> Judgment {
-    judge(&new.target.id, &held_to(old), &Memory::default(), new, &[])
+    judge(&new.target.id, &NO_POLICY, &held_to(old), &Memory::default(), new, &[])
 }
 
 fn units(judgment: &Judgment) -> Vec<Unit> {
@@ -212,7 +213,7 @@ fn a_block_stands_for_everything_else_that_the_scan_would_say() {
     let tools = SightPlace::Facet(FacetName::stranger(Facet::McpTools));
     let facts = [fact("scan.partial", "-", tools), fact("scan.blocked", "under_24h", SightPlace::Endpoint)];
     let snapshot = list(r#"{"tools":[]}"#);
-    let sights = judge(&snapshot.target.id, &BTreeMap::new(), &Memory::default(), &snapshot, &facts).sights;
+    let sights = judge(&snapshot.target.id, &NO_POLICY, &BTreeMap::new(), &Memory::default(), &snapshot, &facts).sights;
     assert_eq!(sights.len(), 1);
     assert_eq!((sights[0].facet.to_string(), sights[0].path.to_string()), ("scan".to_owned(), "/endpoint".to_owned()));
     assert_eq!((sights[0].class, sights[0].severity), (Class::Sight, Severity::Medium));

@@ -9,6 +9,7 @@ use super::digest::Digest;
 use super::facet::FacetName;
 use super::json::Json;
 use super::pointer::Pointer;
+use super::policy::Suppressed;
 use super::rule::{Class, Fold, Impact, RuleCase, Severity};
 
 /// A change as judged by a rule.
@@ -187,6 +188,8 @@ pub struct DriftRow {
     pub values: Vec<(Fingerprint, Timestamp)>,
     /// Held by a mixed fleet: neither opens nor closes.
     pub held: bool,
+    /// Recorded and never told, for as long as this stands: it belongs to no incident.
+    pub suppressed: Option<Suppressed>,
     /// First sight of the drift.
     pub first_at: Timestamp,
     /// When it was confirmed.

@@ -164,6 +164,8 @@ pub enum EndReason {
     Reverted,
     /// Its target left the inventory.
     Retired,
+    /// The inventory says now that it is not to be told.
+    Ignored,
     /// A person rejected it and it went away.
     Rejected,
     /// Accepted.
@@ -172,7 +174,7 @@ pub enum EndReason {
 
 impl EndReason {
     /// All reasons.
-    pub const ALL: [Self; 4] = [Self::Reverted, Self::Retired, Self::Rejected, Self::Accepted];
+    pub const ALL: [Self; 5] = [Self::Reverted, Self::Retired, Self::Ignored, Self::Rejected, Self::Accepted];
 
     /// The word in documents and metrics.
     #[must_use]
@@ -180,6 +182,7 @@ impl EndReason {
         match self {
             Self::Reverted => "reverted",
             Self::Retired => "retired",
+            Self::Ignored => "ignored",
             Self::Rejected => "rejected",
             Self::Accepted => "accepted",
         }
@@ -233,6 +236,8 @@ pub enum UnitMark {
     Rejected,
     /// Gone by itself.
     Reverted,
+    /// It stands, and the inventory says that it is not to be told.
+    Ignored,
     /// Settled by a person or policy.
     Accepted,
     /// Its target left.
@@ -245,7 +250,7 @@ impl UnitMark {
     pub const fn stands(self) -> bool {
         match self {
             Self::Pending | Self::Open | Self::Rejected => true,
-            Self::Reverted | Self::Accepted | Self::Retired => false,
+            Self::Reverted | Self::Ignored | Self::Accepted | Self::Retired => false,
         }
     }
 }

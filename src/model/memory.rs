@@ -14,7 +14,8 @@ use super::incident::{Incident, IncidentId};
 use super::notice::Told;
 use super::observation::{AddressClass, Outcome};
 use super::rule::Severity;
-use super::target::TargetSummary;
+use super::settlement::Recomputed;
+use super::target::{Kind, TargetSummary};
 
 /// A target's past.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -41,6 +42,8 @@ pub struct Memory {
     pub told: Vec<Told>,
     /// Facets whose credential is another now: what stands there ends, and they join anew. Never stored.
     pub left: BTreeSet<FacetName>,
+    /// What of it is of an older model and was recomputed on reading. Never stored.
+    pub recomputed: Recomputed,
     /// Other targets of the same host, as far as they matter to this one's sight.
     pub kin: Vec<Kin>,
 }
@@ -168,6 +171,44 @@ pub struct ScanMemory {
     pub date: Option<String>,
     /// Not before this instant (`Retry-After`).
     pub not_before: Option<Timestamp>,
+    /// How we asked in the last scan: what differs from it now was edited by us.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ours: Option<Box<Ours>>,
+    /// For each `ignore` of the inventory, by a hash of it, when it was of use.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub ignores: BTreeMap<String, IgnoreUse>,
+}
+
+/// Our side of a scan: what it was asked with and judged by.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ours {
+    /// The protocol that was asked for.
+    pub kind: Kind,
+    /// The URL as written, without user information.
+    pub url: String,
+    /// Names of the extra headers.
+    pub headers: Vec<String>,
+    /// `passive`.
+    pub tier: String,
+    /// The credential's name.
+    pub credential: Option<String>,
+    /// Whether the stranger's face is watched beside our credential's.
+    pub anonymous: bool,
+    /// The rule set, by its digest.
+    pub rules: String,
+}
+
+/// When an `ignore` was of use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IgnoreUse {
+    /// First scan after it appeared.
+    pub since: Timestamp,
+    /// When something matched it last; not moved while something does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<Timestamp>,
+    /// It was said that it is of no use.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub told: bool,
 }
 
 /// What decides, besides the plan, when a target is due.

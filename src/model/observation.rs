@@ -269,6 +269,9 @@ pub struct Asked {
     /// The credential's name (of its reference, never its value), for the `@auth` face.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub credential: Option<String>,
+    /// Whether the stranger's face is watched beside the credential's.
+    #[serde(default)]
+    pub anonymous: bool,
 }
 
 /// What kind of address it is (RFC 6890 and its kin).

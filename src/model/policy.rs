@@ -1,12 +1,15 @@
 //! How an inventory entry wants its changes judged: what it does not want to hear of, what weighs more or less for it,
 //! what needs no person, and who uses what. Applied by the judge, in this order after the rules' own severity.
 
+use std::fmt;
+
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use super::rule::Severity;
 
 /// The wishes of one target.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Policy {
     /// Changes that are recorded and never open anything.
     pub ignore: Vec<Ignore>,
@@ -30,7 +33,7 @@ pub static NO_POLICY: Policy = Policy {
 };
 
 /// Something that is not to be told.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Ignore {
     /// Where, and what.
     pub matches: PolicyMatch,
@@ -41,7 +44,7 @@ pub struct Ignore {
 }
 
 /// Another severity.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Reweigh {
     /// Where, and what.
     pub matches: PolicyMatch,
@@ -50,7 +53,7 @@ pub struct Reweigh {
 }
 
 /// A change that needs no person.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AutoAccept {
     /// Where, and what.
     pub matches: PolicyMatch,
@@ -61,7 +64,7 @@ pub struct AutoAccept {
 }
 
 /// What a wish is about; a part that is `None` matches everything.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PolicyMatch {
     /// The rule's id; `*` stands for any characters (`tool.*`).
     pub rule: Option<String>,
@@ -71,11 +74,11 @@ pub struct PolicyMatch {
 
 /// `FACET/SEGMENT/…`: `*` is one segment, `**` any number, a literal `*` is `~2` (design, section 3). The facet stands
 /// before the path; without `@` it is the facet of every face.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PathPattern(pub Vec<PatternSegment>);
 
 /// A segment of a [`PathPattern`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum PatternSegment {
     /// This one, unescaped.
     Exactly(String),
@@ -86,10 +89,77 @@ pub enum PatternSegment {
 }
 
 /// Who uses what.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Consumer {
     /// Its name.
     pub name: String,
     /// Names of the items it uses; empty: all of them.
     pub uses: Vec<String>,
+}
+
+/// Why a drift is recorded and never told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "by", rename_all = "lowercase")]
+pub enum Suppressed {
+    /// An `ignore` of the inventory matches it.
+    Ignored {
+        /// The inventory's words.
+        reason: String,
+        /// When it ends by itself.
+        until: Option<Timestamp>,
+    },
+    /// The inventory's `severity` says `off`.
+    Off,
+}
+
+impl Suppressed {
+    /// Labels of `driftd_alerts_suppressed_total`.
+    pub const REASONS: [&'static str; 2] = ["ignored", "off"];
+
+    /// When it ends by itself.
+    #[must_use]
+    pub const fn until(&self) -> Option<Timestamp> {
+        match self {
+            Self::Ignored { until, .. } => *until,
+            Self::Off => None,
+        }
+    }
+
+    /// The word in documents and metrics.
+    #[must_use]
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Ignored { .. } => "ignored",
+            Self::Off => "off",
+        }
+    }
+}
+
+impl fmt::Display for PathPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, segment) in self.0.iter().enumerate() {
+            if index > 0 {
+                f.write_str("/")?;
+            }
+            match segment {
+                PatternSegment::Exactly(name) => {
+                    f.write_str(&name.replace('~', "~0").replace('/', "~1").replace('*', "~2"))?;
+                }
+                PatternSegment::One => f.write_str("*")?,
+                PatternSegment::Many => f.write_str("**")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for PolicyMatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.rule, &self.path) {
+            (Some(rule), Some(path)) => write!(f, "rule {rule} at {path}"),
+            (Some(rule), None) => write!(f, "rule {rule}"),
+            (None, Some(path)) => write!(f, "{path}"),
+            (None, None) => f.write_str("everything"),
+        }
+    }
 }

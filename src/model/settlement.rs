@@ -13,6 +13,7 @@ use super::ledger::LedgerEntry;
 use super::memory::{FacetMemory, ScanMemory};
 use super::notice::{Body, Notice};
 use super::pointer::Pointer;
+use super::policy::Suppressed;
 use super::target::TargetId;
 
 /// Everything that changes together, for one target.
@@ -48,12 +49,33 @@ pub struct Settlement {
     pub detected: Vec<String>,
     /// Rules of drifts that ended after they were confirmed (`driftd_alerts_closed_total`).
     pub closed: Vec<(String, EndReason)>,
+    /// What would have been told and was not (`driftd_alerts_suppressed_total`).
+    pub suppressed: Vec<Suppressed>,
+    /// Baselines recomputed in place because they are of an older model.
+    pub recomputed: Recomputed,
+}
+
+/// What a target is held to, in the canonical form of today: the same acceptances, written otherwise.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recomputed {
+    /// Accepted facets, each known by its ledger entry.
+    pub baseline: Vec<BaselineFacet>,
+    /// Living approvals.
+    pub approvals: Vec<Approval>,
+}
+
+impl Recomputed {
+    /// Whether nothing was recomputed: the usual case.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.baseline.is_empty() && self.approvals.is_empty()
+    }
 }
 
 impl Settlement {
     /// A scan that changed nothing but what is remembered.
     #[must_use]
-    pub const fn unchanged(target: TargetId, facets: BTreeMap<FacetName, FacetMemory>, scans: ScanMemory) -> Self {
+    pub fn unchanged(target: TargetId, facets: BTreeMap<FacetName, FacetMemory>, scans: ScanMemory) -> Self {
         Self {
             target,
             drifts: Vec::new(),
@@ -70,6 +92,8 @@ impl Settlement {
             recheck: None,
             detected: Vec::new(),
             closed: Vec::new(),
+            suppressed: Vec::new(),
+            recomputed: Recomputed::default(),
         }
     }
 }

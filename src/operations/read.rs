@@ -39,8 +39,7 @@ impl Office {
         let incidents = self.store.incidents(true).await?;
         let snapshot = self.store.latest_snapshot(&id).await?;
         let facets = snapshot.as_ref().map(|snapshot| facets(snapshot, &memory)).unwrap_or_default();
-        let overview =
-            Overview { held: count(memory.baseline.len()), awaiting: Overview::awaiting(&memory.facets) };
+        let overview = Overview { held: count(memory.baseline.len()), awaiting: Overview::awaiting(&memory.facets) };
         let target = self.target_document(&row, overview, &incidents);
         Ok(Answer::Target(Box::new(TargetInFull {
             target,
@@ -173,7 +172,7 @@ impl Office {
         let rows = self.store.history(target.as_ref(), limit).await?;
         let lines = rows.into_iter().map(|row| HistoryLine {
             at: row.line.at,
-            target: row.target.to_string(),
+            target: row.target.map(|target| target.to_string()),
             event: row.line.event,
             place: row.line.place.map(|(facet, path)| format!("{facet}{path}")),
             incident: row.line.incident.map(|incident| incident.to_string()),

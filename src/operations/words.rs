@@ -26,6 +26,7 @@ pub const fn mark(mark: UnitMark) -> &'static str {
         UnitMark::Open => "open",
         UnitMark::Rejected => "rejected",
         UnitMark::Reverted => "reverted",
+        UnitMark::Ignored => "ignored",
         UnitMark::Accepted => "accepted",
         UnitMark::Retired => "retired",
     }

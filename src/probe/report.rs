@@ -151,8 +151,10 @@ fn asked(ask: &Ask<'_>, reports: &[FaceReport]) -> Asked {
     Asked {
         date: reports.iter().find_map(|report| report.date.clone()),
         offered,
-        headers: ask.headers.iter().map(|(name, _)| name.as_str().to_owned()).collect(),
+        // As written, also when a value cannot be had this time: what is missing then is not another way of asking.
+        headers: ask.target.headers.iter().map(|(name, _)| name.to_ascii_lowercase()).collect(),
         tier: "passive".to_owned(),
         credential: ask.credential.map(|credential| credential.name.clone()),
+        anonymous: ask.credential.is_none() || ask.target.anonymous,
     }
 }

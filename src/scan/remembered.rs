@@ -2,6 +2,7 @@
 //! there may be a hundred thousand.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{Hash as _, Hasher as _};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -10,8 +11,9 @@ use super::{Report, Standing};
 use crate::model::digest::Digest;
 use crate::model::drift::DriftState;
 use crate::model::facet::{Face, Facet, FacetName, FacetState, UnseenKind, UnseenReason};
+use crate::model::inventory::{Auth, Target};
 use crate::model::memory::{Memory, Past, ScanMemory};
-use crate::model::observation::{DetectionState, Echo, Observation, Outcome, RawFacet};
+use crate::model::observation::{AddressClass, DetectionState, Echo, Observation, Outcome, RawFacet};
 use crate::model::pointer::Pointer;
 use crate::model::settlement::Settlement;
 use crate::model::snapshot::{Coverage, Snapshot};
@@ -41,8 +43,22 @@ pub(super) struct Quiet {
     pub(super) snapshot: Digest,
     /// What the last one brought.
     pub(super) echo: Option<Echo>,
-    /// When that ends by itself: an approval that it was held to runs out.
+    /// When that ends by itself: an approval that it was held to or an ignore runs out.
     pub(super) until: Option<Timestamp>,
+    /// What the inventory wished then.
+    pub(super) wishes: u64,
+}
+
+/// A hash of everything in an inventory entry that decides how it is asked and judged.
+pub(super) fn wishes(target: &Target) -> u64 {
+    let mut hasher = std::hash::DefaultHasher::new();
+    target.kind.hash(&mut hasher);
+    target.url.as_str().hash(&mut hasher);
+    target.policy.hash(&mut hasher);
+    target.anonymous.hash(&mut hasher);
+    target.auth.as_ref().map(Auth::name).hash(&mut hasher);
+    target.headers.iter().for_each(|(name, _)| name.hash(&mut hasher));
+    hasher.finish()
 }
 
 impl Quiet {
@@ -98,8 +114,8 @@ impl Remembered {
             sight.see(last.outcome, last.mcp, &last.coverage, last.unseen.iter());
         }
         let drifts = standing.iter().map(|drift| {
-            let store::Standing { facet, path, rule, state } = drift;
-            (*facet, path, rule.as_str(), *state)
+            let store::Standing { facet, path, rule, state, told } = drift;
+            (*facet, path, rule.as_str(), *state, *told)
         });
         Self::of(scans, recheck, None, Standings::of(drifts), sight.at(|name| last_seen.get(&name).copied()))
     }
@@ -122,7 +138,10 @@ impl Remembered {
         let changed: BTreeSet<Digest> = settlement.drifts.iter().map(|row| row.id).collect();
         let untouched = memory.drifts.iter().filter(|row| !changed.contains(&row.id));
         let standing = untouched.chain(&settlement.drifts).filter(|row| !row.state.is_ended());
-        let drifts = standing.map(|row| (row.drift.facet, &row.drift.path, row.drift.rule.rule.as_str(), row.state));
+        let drifts = standing.map(|row| {
+            let told = row.suppressed.is_none();
+            (row.drift.facet, &row.drift.path, row.drift.rule.rule.as_str(), row.state, told)
+        });
         let standings = Standings::of(drifts);
         Self::of(settlement.scans.clone(), settlement.recheck, quiet, standings, sight.at(last_seen))
     }
@@ -155,8 +174,20 @@ impl Remembered {
         self.recheck = None;
     }
 
+    /// One more scan, of which nothing counts: it only moves when the next one is due.
+    pub(super) const fn set_aside(&mut self, now: Timestamp, again: Option<Timestamp>) {
+        self.scans.last_at = Some(now);
+        self.recheck = again;
+    }
+
     pub(super) const fn past(&self) -> Past {
         Past { last: self.scans.last_at, recheck: self.recheck, hold: self.scans.not_before, blocked: self.blocked }
+    }
+
+    /// The class of the address that the baseline was taken at; where we moved the target ourselves, any will do.
+    pub(super) fn known_class(&self, target: &Target) -> Option<AddressClass> {
+        let moved = self.scans.ours.as_ref().is_some_and(|ours| ours.url != target.url.as_str());
+        self.scans.address_class.filter(|_| !moved)
     }
 
     pub(super) fn wants_fresh_read(&self, now: Timestamp) -> bool {
@@ -211,13 +242,13 @@ pub(super) fn read_fresh(observation: &Observation) -> bool {
 }
 
 impl Standings {
-    fn of<'a>(drifts: impl Iterator<Item = (FacetName, &'a Pointer, &'a str, DriftState)>) -> Self {
+    fn of<'a>(drifts: impl Iterator<Item = (FacetName, &'a Pointer, &'a str, DriftState, bool)>) -> Self {
         let endpoint = Pointer::of(["endpoint"]);
         let mut all = Self { pending: 0, open: 0, blocked: false, lost: false };
-        for (facet, path, rule, state) in drifts {
+        for (facet, path, rule, state, told) in drifts {
             let of_sight = facet.facet == Facet::Scan && state == DriftState::Open;
             all.pending += u32::from(state == DriftState::Pending);
-            all.open += u32::from(state == DriftState::Open);
+            all.open += u32::from(told && state == DriftState::Open);
             all.blocked |= of_sight && rule == "scan.blocked";
             all.lost |= of_sight && *path == endpoint;
         }

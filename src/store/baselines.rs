@@ -13,6 +13,7 @@ use crate::model::baseline::{Approval, BaselineFacet, EndedWhy};
 use crate::model::digest::Digest;
 use crate::model::facet::FacetName;
 use crate::model::pointer::Pointer;
+use crate::model::settlement::Recomputed;
 use crate::model::target::TargetId;
 
 pub(super) const LIVING: &str = "SELECT facet, digest, value_digests, at, accepted_by, reason, asked, model, entry, \
@@ -147,6 +148,42 @@ pub(super) async fn accept(
     .bind(entry.reviewed)
     .execute(conn)
     .await?;
+    Ok(())
+}
+
+/// Writes acceptances in the canonical form of today; nothing else about them changes.
+pub(super) async fn rewrite(
+    conn: &mut SqliteConnection,
+    target: &TargetId,
+    new: &Recomputed,
+) -> Result<(), StoreError> {
+    for entry in &new.baseline {
+        let digests = values::put_all(&mut *conn, &entry.values).await?;
+        sqlx::query(
+            "UPDATE baseline SET digest = ?, value_digests = ?, model = ? WHERE target = ? AND facet = ? AND entry = ?",
+        )
+        .bind(entry.digest.as_ref().map(|digest| &digest.bytes()[..]))
+        .bind(to_json(&digests)?)
+        .bind(entry.model)
+        .bind(target.as_str())
+        .bind(entry.facet.to_string())
+        .bind(count(entry.entry))
+        .execute(&mut *conn)
+        .await?;
+    }
+    for approval in &new.approvals {
+        let value = match &approval.value {
+            Some(value) => Some(values::put(&mut *conn, value).await?),
+            None => None,
+        };
+        sqlx::query("UPDATE approval SET value = ? WHERE target = ? AND facet = ? AND path = ? AND ended_at IS NULL")
+            .bind(value.as_ref().map(|digest| &digest.bytes()[..]))
+            .bind(target.as_str())
+            .bind(approval.facet.to_string())
+            .bind(path_text(&approval.path)?)
+            .execute(&mut *conn)
+            .await?;
+    }
     Ok(())
 }
 

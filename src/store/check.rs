@@ -153,11 +153,7 @@ async fn values(conn: &mut SqliteConnection, checked: &mut Checked) {
     missing.into_iter().for_each(|problem| checked.told(problem));
 }
 
-async fn each_value(
-    conn: &mut SqliteConnection,
-    present: &mut BTreeSet<Digest>,
-    checked: &mut Checked,
-) -> Result<()> {
+async fn each_value(conn: &mut SqliteConnection, present: &mut BTreeSet<Digest>, checked: &mut Checked) -> Result<()> {
     let mut unpacker = Unpacker::new()?;
     let mut rows = sqlx::query("SELECT digest, size, body FROM blob").fetch(conn);
     while let Some(row) = rows.try_next().await? {
@@ -179,7 +175,7 @@ async fn living(conn: &mut SqliteConnection, checked: &mut Checked) {
     checked.targets = u64::try_from(rows.len()).unwrap_or(u64::MAX);
     for row in &rows {
         let id = &row.summary.id;
-        if let Err(error) = memory::load(conn, id, None, Arc::default()).await {
+        if let Err(error) = memory::load(conn, id, &[], None, Arc::default()).await {
             checked.told(format!("what is remembered of {id}: {}", inner(error)));
         }
         if let Err(error) = snapshots::latest(conn, id, None).await {

@@ -126,6 +126,8 @@ fn is_quiet(settlement: &Settlement) -> bool {
         recheck: _,
         detected: _,
         closed: _,
+        suppressed: _,
+        recomputed,
     } = settlement;
     drifts.is_empty()
         && incidents.is_empty()
@@ -136,6 +138,7 @@ fn is_quiet(settlement: &Settlement) -> bool {
         && ledger.is_empty()
         && notices.is_empty()
         && history.is_empty()
+        && recomputed.is_empty()
 }
 
 async fn write(
@@ -162,7 +165,7 @@ async fn write(
         outbox::owe(&mut tx, notice).await?;
     }
     for line in &settlement.history {
-        history::append(&mut tx, target, line).await?;
+        history::append(&mut tx, Some(target), line).await?;
     }
     memory::write(&mut tx, target, memory).await?;
     tx.commit().await?;
@@ -176,6 +179,8 @@ async fn write_decisions(
 ) -> Result<(), StoreError> {
     let target = &settlement.target;
     ledger::append(&mut *conn, &settlement.ledger).await?;
+    // In place and first: what a decision supersedes is then of today's form too.
+    baselines::rewrite(&mut *conn, target, &settlement.recomputed).await?;
     for (facet, path, why) in &settlement.ended_approvals {
         baselines::end(&mut *conn, target, *facet, path, *why, now).await?;
     }

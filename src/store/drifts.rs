@@ -58,6 +58,7 @@ impl Bare {
             next: row.maybe_json("next")?,
             values: row.json("past")?,
             held: row.flag("held")?,
+            suppressed: row.maybe_json("suppressed")?,
             first_at: row.time("first_at")?,
             confirmed_at: row.maybe_time("confirmed_at")?,
             ended_at: row.maybe_time("ended_at")?,
@@ -131,15 +132,16 @@ pub(super) async fn put(conn: &mut SqliteConnection, target: &TargetId, row: &Dr
     sqlx::query(
         "INSERT INTO drift (id, target, facet, path, state, rule, severity, fingerprint, drift, before_values, \
          after_values, next, next_before, next_after, past, held, sightings, since, last_at, back_count, back_since, \
-         first_at, confirmed_at, ended_at, incident) \
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) \
+         first_at, confirmed_at, ended_at, incident, suppressed) \
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) \
          ON CONFLICT (id) DO UPDATE SET state = excluded.state, rule = excluded.rule, severity = excluded.severity, \
          fingerprint = excluded.fingerprint, drift = excluded.drift, before_values = excluded.before_values, \
          after_values = excluded.after_values, next = excluded.next, next_before = excluded.next_before, \
          next_after = excluded.next_after, past = excluded.past, held = excluded.held, \
          sightings = excluded.sightings, since = excluded.since, last_at = excluded.last_at, \
          back_count = excluded.back_count, back_since = excluded.back_since, \
-         confirmed_at = excluded.confirmed_at, ended_at = excluded.ended_at, incident = excluded.incident",
+         confirmed_at = excluded.confirmed_at, ended_at = excluded.ended_at, incident = excluded.incident, \
+         suppressed = excluded.suppressed",
     )
     .bind(&row.id.bytes()[..])
     .bind(target.as_str())
@@ -166,6 +168,7 @@ pub(super) async fn put(conn: &mut SqliteConnection, target: &TargetId, row: &Dr
     .bind(row.confirmed_at.map(millis))
     .bind(row.ended_at.map(millis))
     .bind(row.incident.map(|incident| incident.to_string()))
+    .bind(row.suppressed.as_ref().map(to_json).transpose()?)
     .execute(conn)
     .await?;
     Ok(())

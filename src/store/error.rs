@@ -17,15 +17,19 @@ pub enum StoreError {
     #[error("the database cannot be written; is its file system mounted read-only, or does it belong to another user?")]
     ReadOnly,
     /// What is stored cannot be read back.
-    #[error("the database is damaged ({0}); `driftd store check` tells how far, `driftd store restore` puts a backup in its place")]
+    #[error(
+        "the database is damaged ({0}); `driftd store check` tells how far, `driftd store restore` puts a backup in its place"
+    )]
     Corrupt(String),
     /// The path leads to another file than the one that is open, or to none.
     #[error("{} was deleted or replaced while it was open, and nothing is written to it; \
              put the file back, or stop driftd, `driftd store restore` a backup and start it again", .0.display())]
     Moved(std::path::PathBuf),
     /// A later version of driftd made it.
-    #[error("the database is of a newer driftd: its schema is {found}, this driftd knows {known}; \
-             install that driftd again, or `driftd store restore` a backup from before")]
+    #[error(
+        "the database is of a newer driftd: its schema is {found}, this driftd knows {known}; \
+             install that driftd again, or `driftd store restore` a backup from before"
+    )]
     Newer {
         /// The newest schema version applied to it.
         found: i64,

@@ -18,7 +18,8 @@ const UNITS: &str = "SELECT incident.id, incident.owner, incident.kind, incident
      unit.impact FROM incident JOIN unit ON unit.incident = incident.id WHERE incident.ended_at IS NULL \
      ORDER BY incident.id, unit.n";
 const UNDECIDED: &str = "SELECT drift.severity, drift.facet, drift.confirmed_at, incident.acked FROM drift \
-     LEFT JOIN incident ON incident.id = drift.incident WHERE drift.ended_at IS NULL AND drift.state = 'open'";
+     LEFT JOIN incident ON incident.id = drift.incident WHERE drift.ended_at IS NULL AND drift.state = 'open' \
+     AND drift.suppressed IS NULL";
 const BASELINES: &str = "SELECT target, max(at) AS at, min(reviewed) AS reviewed FROM baseline \
      WHERE ended_at IS NULL GROUP BY target ORDER BY target";
 
@@ -70,7 +71,9 @@ impl OpenUnit {
     const fn is_open(&self) -> bool {
         match self.mark {
             UnitMark::Open | UnitMark::Rejected => true,
-            UnitMark::Pending | UnitMark::Reverted | UnitMark::Accepted | UnitMark::Retired => false,
+            UnitMark::Pending | UnitMark::Reverted | UnitMark::Ignored | UnitMark::Accepted | UnitMark::Retired => {
+                false
+            }
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::model::incident::{Incident, IncidentId};
 use crate::model::memory::{FacetMemory, Kin, Memory, ScanMemory};
 use crate::model::notice::Told;
 use crate::model::observation::Outcome;
-use crate::model::settlement::Settlement;
+use crate::model::settlement::{Recomputed, Settlement};
 use crate::model::target::TargetId;
 
 pub(super) const LOAD: &str =
@@ -120,6 +120,7 @@ pub(super) async fn load(
         told,
         left: BTreeSet::new(),
         kin,
+        recomputed: Recomputed::default(),
     })
 }
 

@@ -28,8 +28,7 @@ const READERS: u32 = 4;
 pub(super) async fn writer(path: &Path) -> Result<SqliteConnection, StoreError> {
     create(path)?;
     // What retention frees is given back to the file system; a database is asked for that before its first table.
-    let options =
-        options(path).synchronous(SqliteSynchronous::Full).auto_vacuum(SqliteAutoVacuum::Incremental);
+    let options = options(path).synchronous(SqliteSynchronous::Full).auto_vacuum(SqliteAutoVacuum::Incremental);
     let mut conn = options.connect().await?;
     let version = schema::inspect(&mut conn).await?;
     // After the inspection: a database that is not ours keeps its own journal.

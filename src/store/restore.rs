@@ -76,7 +76,8 @@ impl Store {
         let (partial, checked) = copied(path, backup).await?;
         let before = closed(path).await;
         let entry = prepare(&partial.0, backup, before, who, now).await?;
-        let aside = put_in_place(path, &partial.0, now).map_err(|error| RestoreError::Io { path: path.to_owned(), error })?;
+        let aside =
+            put_in_place(path, &partial.0, now).map_err(|error| RestoreError::Io { path: path.to_owned(), error })?;
         Ok(Restored { checked, aside, entry })
     }
 }

@@ -23,7 +23,7 @@ use crate::model::target::TargetId;
 pub(super) const MEMORIES: &str = "SELECT memory.target, memory.scans, memory.facets, memory.recheck, \
      memory.quiet_scans, memory.quiet_at, memory.quiet_fresh \
      FROM json_each(?) AS wanted CROSS JOIN memory ON memory.target = wanted.value";
-pub(super) const STANDING: &str = "SELECT drift.target, drift.facet, drift.path, drift.rule, drift.state \
+pub(super) const STANDING: &str = "SELECT drift.target, drift.facet, drift.path, drift.rule, drift.state, drift.suppressed IS NULL AS told \
      FROM json_each(?) AS wanted CROSS JOIN drift ON drift.target = wanted.value WHERE drift.ended_at IS NULL";
 pub(super) const LAST: &str = "SELECT run.id, run.target, run.outcome, run.to_seq, run.scans, run.detail, \
      run.detail_size \
@@ -112,6 +112,7 @@ async fn standing(conn: &mut SqliteConnection, wanted: &str, all: &mut All) -> R
             path: row.json("path")?,
             rule: row.text("rule")?.to_owned(),
             state: row.variant("state")?,
+            told: row.flag("told")?,
         };
         entry(all, &row)?.standing.push(standing);
     }

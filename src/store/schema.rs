@@ -13,11 +13,12 @@ use super::error::StoreError;
 const APPLICATION_ID: i64 = 0x6472_6674;
 
 /// In order; the first brings a database to version 1. One that was released is never edited, only followed.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 5] = [
     include_str!("migrations/0001_spine.sql"),
     include_str!("migrations/0003_bulletins.sql"),
     include_str!("migrations/0004_sight.sql"),
     include_str!("migrations/0005_keeping.sql"),
+    include_str!("migrations/0006_policy.sql"),
 ];
 
 /// The version that this program makes.

@@ -143,6 +143,8 @@ pub struct Standing {
     pub rule: String,
     /// Where in its life it is.
     pub state: DriftState,
+    /// It is not kept from being told.
+    pub told: bool,
 }
 
 /// What a scan said of a target's sight.
@@ -202,8 +204,8 @@ pub struct DriftFilter {
 pub struct HistoryRow {
     /// Grows with time.
     pub no: i64,
-    /// Whose.
-    pub target: TargetId,
+    /// Whose; none where it is about driftd itself.
+    pub target: Option<TargetId>,
     /// The line.
     pub line: HistoryLine,
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::support::checkout;
 
 /// Each module of `src` and those that it may name.
-const ARROWS: [(&str, &[&str]); 28] = [
+const ARROWS: [(&str, &[&str]); 29] = [
     // Nouns and pure steps.
     ("model", &[]),
     ("judge", &["model"]),
@@ -29,7 +29,8 @@ const ARROWS: [(&str, &[&str]); 28] = [
     ("receiver", &["model"]),
     // Loops and doors: time, order, retries, questions.
     ("plan", &["model", "config"]),
-    ("scan", &["model", "judge", "clock", "crash", "net", "secret", "metrics", "probe", "store", "plan"]),
+    ("fleet", &["model", "judge", "clock", "net", "metrics", "store", "plan"]),
+    ("scan", &["model", "judge", "clock", "crash", "net", "secret", "metrics", "probe", "store", "plan", "fleet"]),
     ("watch", &["model", "clock", "metrics", "plan", "scan"]),
     ("deliver", &["model", "clock", "crash", "backoff", "receiver"]),
     ("operations", &["model", "judge", "clock", "plan", "store", "scan", "watch"]),

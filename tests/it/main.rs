@@ -20,6 +20,10 @@ mod faces;
 #[cfg(test)]
 mod facets;
 #[cfg(test)]
+mod first_round;
+#[cfg(test)]
+mod gap;
+#[cfg(test)]
 mod layers;
 #[cfg(test)]
 mod outage;
@@ -32,7 +36,13 @@ mod routes;
 #[cfg(test)]
 mod schedule;
 #[cfg(test)]
+mod self_offline;
+#[cfg(test)]
 mod sight;
+#[cfg(test)]
+mod sight_hosts;
+#[cfg(test)]
+mod sight_time;
 #[cfg(test)]
 mod support;
 #[cfg(test)]

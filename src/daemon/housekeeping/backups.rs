@@ -164,7 +164,8 @@ mod tests {
         let at: Timestamp = "2026-12-01T10:15:00Z".parse().unwrap();
         assert_eq!(name(at), "driftd-20261201T101500Z.db");
         assert_eq!(instant(&name(at)), Some(at));
-        for other in ["driftd.db", "driftd-20261201.db", "driftd-20261201T101500Z.db.gz", "driftd-99999999T999999Z.db"] {
+        for other in ["driftd.db", "driftd-20261201.db", "driftd-20261201T101500Z.db.gz", "driftd-99999999T999999Z.db"]
+        {
             assert_eq!(instant(other), None, "{other}");
         }
     }
@@ -172,7 +173,9 @@ mod tests {
     #[test]
     fn what_is_held_is_listed_oldest_first_without_what_others_put_there() {
         let home = tempfile::tempdir().unwrap();
-        for file in ["driftd-20261202T000000Z.db", "driftd-20261201T000000Z.db", "notes.txt", "driftd-20990101T000000Z.db"] {
+        for file in
+            ["driftd-20261202T000000Z.db", "driftd-20261201T000000Z.db", "notes.txt", "driftd-20990101T000000Z.db"]
+        {
             std::fs::write(home.path().join(file), "").unwrap();
         }
         std::fs::create_dir(home.path().join("driftd-20261130T000000Z.db")).unwrap();

@@ -66,6 +66,7 @@ fn resolved(story: &Story<'_>) -> String {
         (Some(EndReason::Accepted), Some(by)) => format!("resolved: accepted by {by}"),
         (Some(EndReason::Accepted), None) => "resolved: accepted".to_owned(),
         (Some(EndReason::Rejected), _) => "resolved: rejected, and gone".to_owned(),
+        (Some(EndReason::Ignored), _) => "resolved: the inventory ignores it now".to_owned(),
         (Some(EndReason::Retired), _) => "resolved: no longer watched".to_owned(),
         (Some(EndReason::Reverted) | None, _) => "resolved: it is back as it was".to_owned(),
     }

@@ -175,12 +175,14 @@ fn resolved(story: &Story<'_>, told: &[UnitStory<'_>]) -> Vec<String> {
         }
         (EndReason::Accepted, None) => "It is accepted.".to_owned(),
         (EndReason::Rejected, _) => "It was rejected, and what was rejected is gone.".to_owned(),
+        (EndReason::Ignored, _) => "The inventory says now that it is not to be told.".to_owned(),
         (EndReason::Retired, _) => "The target is in the inventory no more. What was decided is kept.".to_owned(),
         (EndReason::Reverted, _) => "It went back by itself: what was accepted is there again.".to_owned(),
     };
     let now = match reason {
         EndReason::Accepted => "What this incident showed is the baseline now; the next change is measured against it.",
         EndReason::Reverted | EndReason::Rejected => "The baseline is what it was. Nothing is left to decide.",
+        EndReason::Ignored => "It stands, is recorded, and is judged anew when that ends. Nothing is left to decide.",
         EndReason::Retired => "",
     };
     let from = since(story, told);
@@ -194,6 +196,7 @@ fn marks(told: &[UnitStory<'_>]) -> String {
         (UnitMark::Accepted, "accepted"),
         (UnitMark::Reverted, "back as it was"),
         (UnitMark::Rejected, "rejected"),
+        (UnitMark::Ignored, "ignored now"),
         (UnitMark::Retired, "no longer watched"),
     ];
     let counted = marks.map(|(mark, word)| (told.iter().filter(|told| told.unit.mark == mark).count(), word));

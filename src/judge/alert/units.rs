@@ -7,9 +7,10 @@ use crate::model::drift::{Detail, DriftRow, Fingerprint};
 use crate::model::facet::FacetName;
 use crate::model::incident::{Member, Unit};
 use crate::model::pointer::Pointer;
+use crate::model::policy::Policy;
 use crate::model::text;
 
-use super::super::rules;
+use super::super::{consumers, rules};
 use super::details::{self, NAME, Room, guarded, item};
 use super::tally::{self, Fate};
 use super::{Story, excerpt, words};
@@ -129,14 +130,14 @@ fn since(unit: &Unit, before: &[Unit]) -> Since {
 }
 
 /// The units of the alert document, and how many were cut.
-pub(super) fn describe(told: &[UnitStory<'_>]) -> (Vec<AlertUnit>, u32) {
+pub(super) fn describe(told: &[UnitStory<'_>], policy: &Policy) -> (Vec<AlertUnit>, u32) {
     let mut room = Room::default();
-    let describe = |unit: &UnitStory<'_>| describe_one(unit, told, &mut room);
+    let describe = |unit: &UnitStory<'_>| describe_one(unit, told, policy, &mut room);
     let units = told.iter().take(UNITS).map(describe).collect();
     (units, number(told.len().saturating_sub(UNITS)))
 }
 
-fn describe_one(told: &UnitStory<'_>, all: &[UnitStory<'_>], room: &mut Room) -> AlertUnit {
+fn describe_one(told: &UnitStory<'_>, all: &[UnitStory<'_>], policy: &Policy, room: &mut Room) -> AlertUnit {
     let unit = told.unit;
     let rule = &unit.rule.rule;
     // The rule's words name a few items; the list itself stands beside them.
@@ -151,7 +152,7 @@ fn describe_one(told: &UnitStory<'_>, all: &[UnitStory<'_>], room: &mut Room) ->
         title: format!("{}{}", title(unit), instead(unit, all)),
         items: unit.items.iter().take(ITEMS).map(|item| room.take(item, NAME)).collect(),
         more_items: number(unit.items.len().saturating_sub(ITEMS)),
-        used: true,
+        used: told.rows().any(|row| consumers::is_used(policy, &row.drift)) || told.rows().next().is_none(),
         diff: details::as_one_text(&details, room),
         details,
         why: text::inert(&rules::why(rule, &named), 600),

@@ -22,6 +22,25 @@ pub(super) fn list(shape: ListShape, facet: Facet, pages: &[Json]) -> Json {
     Json::Object(value)
 }
 
+/// Re-keys what was keyed once. A branch without its `order` keeps its keys; only what is inside items is keyed anew.
+pub(super) fn again(shape: ListShape, facet: Facet, value: &Json) -> Json {
+    let (Some(members), Some(items)) = (value.as_object(), value.member("items").and_then(Json::as_object)) else {
+        return value.clone();
+    };
+    let mut members = members.clone();
+    match value.member("order").and_then(Json::as_array) {
+        Some(order) => {
+            let named = order.iter().filter_map(|key| items.get(key.as_str()?));
+            members.extend(by_identity(named.map(|item| inner(facet, item)).collect(), shape.key));
+        }
+        None => {
+            let items = items.iter().map(|(key, item)| (key.clone(), inner(facet, item)));
+            members.insert("items".to_owned(), Json::Object(items.collect()));
+        }
+    }
+    Json::Object(members)
+}
+
 /// The item with its own named things re-keyed.
 fn inner(facet: Facet, item: &Json) -> Json {
     let arguments = (facet == Facet::McpPrompts).then(|| item.member("arguments")).flatten().and_then(Json::as_array);

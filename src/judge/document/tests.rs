@@ -7,6 +7,7 @@ use crate::judge::judge;
 use crate::model::facet::{Facet, FacetState, UnseenKind};
 use crate::model::memory::Memory;
 use crate::model::observation::{RawFacet, RawRead};
+use crate::model::policy::NO_POLICY;
 
 fn page(text: &str) -> RawRead {
     RawRead { pages: vec![Json::parse_trusted(text.as_bytes()).unwrap()], ..RawRead::default() }
@@ -90,7 +91,7 @@ fn the_verdict_is_the_worst_finding_and_says_what_it_does_not_cover() {
 fn a_diff_lists_drifts_units_and_what_was_unseen() {
     let (old, new) =
         (read(br#"{"tools":[{"name":"a"},{"name":"b"}]}"#).unwrap(), read(br#"{"tools":[{"name":"b"}]}"#).unwrap());
-    let judgment = judge(&new.target.id, &held_to(&old), &Memory::default(), &new, &[]);
+    let judgment = judge(&new.target.id, &NO_POLICY, &held_to(&old), &Memory::default(), &new, &[]);
     let text = serde_json::to_string(&diff_document(&judgment, &[])).unwrap();
     let document: serde_json::Value = serde_json::from_str(&text).unwrap();
     let drift = &document["drifts"][0];

@@ -7,6 +7,7 @@ use crate::judge::effective::held_to;
 use crate::judge::{document, judge};
 use crate::model::facet::{Face, FacetName};
 use crate::model::memory::Memory;
+use crate::model::policy::NO_POLICY;
 use crate::model::snapshot::Snapshot;
 
 fn list(text: &str) -> Snapshot {
@@ -14,7 +15,7 @@ fn list(text: &str) -> Snapshot {
 }
 
 fn drifts(old: &Snapshot, new: &Snapshot) -> Vec<Drift> {
-    judge(&new.target.id, &held_to(old), &Memory::default(), new, &[]).drifts
+    judge(&new.target.id, &NO_POLICY, &held_to(old), &Memory::default(), new, &[]).drifts
 }
 
 fn folded(drifts: &[Drift], known: &[Unit]) -> Vec<Unit> {

@@ -36,6 +36,7 @@ fn loss(name: &str, rule: &str, since: i64, state: DriftState) -> DriftRow {
         back_since: None,
         next: None,
         held: false,
+        suppressed: None,
         first_at: at(since),
         confirmed_at: None,
         ended_at: None,
@@ -73,7 +74,7 @@ impl Fleet {
             self.rows.get(&me).map(|row| (row.id, row.clone())).into_iter().collect();
         let standing: Vec<Incident> =
             self.incidents.iter().filter(|incident| incident.is_about(&me)).cloned().collect();
-        let owner = Owner { target: &me, ids: &self.ids, also_taken: &[], fold, now: at(10_000) };
+        let owner = Owner { target: &me, ids: &self.ids, also_taken: &[], own_rules: false, fold, now: at(10_000) };
         let host = Host { url: URL, kin: &kin, confirm: &Confirm::default() };
         let shared = host_step(&standing, &mut rows, transitions, &host, &owner);
         let known = standing.iter().find(|incident| !incident.is_shared());

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use jiff::{SignedDuration, Timestamp};
 
 use super::{Group, LifeStep, Moment, Turn, end, fingerprint, open, row, within};
+use crate::judge::policy;
 use crate::model::digest::Digest;
 use crate::model::drift::{Detail, Drift, DriftRow, DriftState, NextValue};
 use crate::model::facet::FacetName;
@@ -72,18 +73,30 @@ pub(super) struct Turns {
 }
 
 /// Where a facet that was seen is.
-pub(super) fn phase(group: &Group<'_>, memory: &FacetMemory, now: Timestamp) -> Phase {
+pub(super) fn phase(group: &Group<'_>, memory: &FacetMemory, at: &Moment<'_>) -> Phase {
     let Some(last) = memory.runs.last() else { return Phase::Steady };
     let told = group.rows.iter().any(|row| is_mixed(row));
-    if told && ends_at(memory).is_some_and(|end| end <= now) {
+    if told && ends_at(memory).is_some_and(|end| end <= at.now) {
         return Phase::StandsAlone(last.from);
     }
-    let anything = !(group.rows.is_empty() && group.shown.is_empty());
-    if told || (anything && comebacks(&memory.runs, now) >= COMEBACKS) {
+    // What nobody is to hear of makes no fleet that anybody is to hear of.
+    let anything = differing(group, at).next().is_some();
+    let silenced = !anything && (group.rows.iter().any(|row| !is_mixed(row)) || !group.shown.is_empty());
+    if told && silenced {
+        return Phase::StandsAlone(last.from);
+    }
+    if told || (anything && comebacks(&memory.runs, at.now) >= COMEBACKS) {
         Phase::TakeTurns(Turns { runs: memory.runs.clone(), since: last.from })
     } else {
         Phase::Steady
     }
+}
+
+/// What differs between the variants and is told.
+fn differing<'g>(group: &'g Group<'_>, at: &'g Moment<'_>) -> impl Iterator<Item = &'g Drift> {
+    let rows = group.rows.iter().filter(|row| !is_mixed(row)).map(|row| &row.drift);
+    let all = rows.chain(group.shown.values().copied());
+    all.filter(|drift| policy::suppression(at.policy, drift, at.now).is_none())
 }
 
 /// When the variant that is there now will have stood alone for long enough.
@@ -106,8 +119,7 @@ fn comebacks(runs: &[ValueRun], now: Timestamp) -> usize {
 pub(super) fn hold(step: &mut LifeStep, facet: FacetName, group: &Group<'_>, turns: &Turns, at: &Moment<'_>) {
     let root = Pointer::root();
     let fleet = group.rows.iter().find(|row| row.drift.path == root);
-    let worst = group.rows.iter().map(|row| row.drift.severity);
-    let worst = worst.chain(group.shown.values().map(|drift| drift.severity)).max().unwrap_or(Severity::Info);
+    let worst = differing(group, at).map(|drift| drift.severity).max().unwrap_or(Severity::Info);
     let told = told(facet, group, turns, worst, at);
     match fleet {
         Some(before) => {
@@ -244,6 +256,7 @@ fn told(facet: FacetName, group: &Group<'_>, turns: &Turns, severity: Severity, 
     drift.message = format!("{} variants of {facet} take turns; what differs between them is held", drift.after.len());
     drift.details.extend(differences(group));
     drift.fingerprint = fingerprint(at.target, &drift);
+    policy::weigh(at.policy, &mut drift);
     drift
 }
 

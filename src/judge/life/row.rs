@@ -29,6 +29,7 @@ pub(super) fn pending(drift: &Drift, at: &Moment<'_>) -> DriftRow {
         next: None,
         values: vec![(drift.fingerprint, at.now)],
         held: false,
+        suppressed: None,
         first_at: at.now,
         confirmed_at: None,
         ended_at: None,
@@ -60,7 +61,7 @@ pub(super) fn step(row: &mut DriftRow, look: Look<'_>, at: &Moment<'_>) -> Optio
 
 /// A pending drift counts its sightings in a row; another value starts the count again.
 fn seen_again(row: &mut DriftRow, drift: &Drift, at: &Moment<'_>) -> Option<Turn> {
-    if row.drift.fingerprint == drift.fingerprint {
+    if row.drift.fingerprint == drift.fingerprint && row.sightings > 0 {
         row.sightings = row.sightings.saturating_add(1);
     } else {
         row.sightings = 1;
@@ -71,7 +72,7 @@ fn seen_again(row: &mut DriftRow, drift: &Drift, at: &Moment<'_>) -> Option<Turn
     row.drift = drift.clone();
     row.last_at = at.now;
     if unsteady::is(row, at.now) {
-        row.drift = unsteady::told(drift, row, at.now);
+        row.drift = unsteady::told(drift, row, at);
         return Some(open(row, at.now));
     }
     confirm(row, at)
@@ -90,7 +91,7 @@ fn seen_open(row: &mut DriftRow, drift: &Drift, at: &Moment<'_>) -> Option<Turn>
             return None;
         }
     } else if unsteady::is(row, at.now) {
-        row.drift = unsteady::told(drift, row, at.now);
+        row.drift = unsteady::told(drift, row, at);
         return Some(changed(row, at.now));
     }
     if row.drift.fingerprint == drift.fingerprint {

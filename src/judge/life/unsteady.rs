@@ -4,7 +4,8 @@
 
 use jiff::Timestamp;
 
-use super::within;
+use super::{Moment, within};
+use crate::judge::policy;
 use crate::model::drift::{Detail, Drift, DriftRow, Fingerprint};
 use crate::model::facet::Facet;
 use crate::model::rule::{Class, Fold, Impact, RuleCase, Severity};
@@ -52,15 +53,15 @@ fn recent(row: &DriftRow, now: Timestamp) -> usize {
 }
 
 /// `drift` as told of an unsteady place: its value, claims and fingerprint stay, rule and severity are replaced.
-pub(super) fn told(drift: &Drift, row: &DriftRow, now: Timestamp) -> Drift {
+pub(super) fn told(drift: &Drift, row: &DriftRow, at: &Moment<'_>) -> Drift {
     let (case, severity) =
         if model_reads(drift) { ("model_read", Severity::High) } else { ("other", Severity::Medium) };
     let severity = severity.max(drift.severity);
     let message =
-        format!("{} values at this place within 24 h; none of them stays", recent(row, now).max(drift.after.len()));
+        format!("{} values at this place within 24 h; none of them stays", recent(row, at.now).max(drift.after.len()));
     let mut details = vec![Detail::Text { text: format!("The newest: {}", drift.message) }];
     details.extend(drift.all_details());
-    Drift {
+    let mut told = Drift {
         rule: RuleCase::new(RULE, case),
         severity,
         impact: vec![Impact::Security, Impact::Operational],
@@ -70,7 +71,9 @@ pub(super) fn told(drift: &Drift, row: &DriftRow, now: Timestamp) -> Drift {
         details,
         inside: Vec::new(),
         ..drift.clone()
-    }
+    };
+    policy::weigh(at.policy, &mut told);
+    told
 }
 
 /// Whether what stands there enters a model's context: lists do item by item, of a handshake the instructions.

@@ -163,6 +163,13 @@ fn one(member: &Place<'_>, hint: &Hint, old: Option<&Json>, new: Option<&Json>, 
     Draft::plain(member, rule, format!("{tool} was {}, and is {}", word(hint, before), word(hint, after))).line(line)
 }
 
+/// Whether a tool says of itself that it only reads and stays inside, and nothing contradicts that.
+pub(super) fn is_harmless(tool: &Json) -> bool {
+    let block = tool.member("annotations");
+    let [read_only, _, _, open_world] = &HINTS;
+    effective(block, read_only) && !effective(block, open_world) && contradiction(tool).is_none()
+}
+
 /// What contradicts in the explicit hints of a tool, or between them and its name.
 pub(in crate::judge) fn contradiction(tool: &Json) -> Option<&'static str> {
     let block = tool.member("annotations");

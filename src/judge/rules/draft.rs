@@ -28,6 +28,8 @@ pub(in crate::judge) struct Scene<'a> {
     pub(in crate::judge) order_ignored: bool,
     /// Host of the target's URL, in lower case.
     pub(in crate::judge) host: &'a str,
+    /// The server's hints may lower a severity.
+    pub(in crate::judge) trusts_hints: bool,
     /// Names of tools, old and new, that stand out in a text.
     pub(in crate::judge) tools: BTreeSet<&'a str>,
     /// What word diffs may still cost.

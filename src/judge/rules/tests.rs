@@ -12,6 +12,7 @@ use crate::model::facet::FacetName;
 use crate::model::json::Json;
 use crate::model::memory::Memory;
 use crate::model::observation::{RawFacet, RawRead};
+use crate::model::policy::NO_POLICY;
 use crate::model::snapshot::{CheckVerdict, Snapshot};
 
 #[derive(Deserialize)]
@@ -63,7 +64,7 @@ fn holding(facet: &str, value: Option<&serde_json::Value>) -> Snapshot {
 
 fn said(pair: &Pair) -> Vec<String> {
     let (old, new) = (holding(&pair.facet, pair.before.as_ref()), holding(&pair.facet, pair.after.as_ref()));
-    let drifts = judge(&new.target.id, &held_to(&old), &Memory::default(), &new, &[]).drifts;
+    let drifts = judge(&new.target.id, &NO_POLICY, &held_to(&old), &Memory::default(), &new, &[]).drifts;
     let mut said: Vec<String> = drifts.iter().map(|drift| format!("{} {}", drift.rule, drift.path)).collect();
     said.sort();
     said

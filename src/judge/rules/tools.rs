@@ -29,7 +29,7 @@ pub(super) fn judge(scene: &Scene<'_>, items: Items<'_>) -> Vec<Draft> {
     for (place, from) in items.added.iter().zip(renamed_to) {
         match from {
             Some(from) => out.push(moved(scene, from, place)),
-            None => out.push(added(place).checked_for_hidden(None)),
+            None => out.push(added(scene, place).checked_for_hidden(None)),
         }
     }
     for (place, _) in items.removed.iter().zip(renamed).filter(|(_, renamed)| !renamed) {
@@ -42,7 +42,7 @@ pub(super) fn judge(scene: &Scene<'_>, items: Items<'_>) -> Vec<Draft> {
 }
 
 /// A new tool: what it says, takes, claims and reaches.
-fn added(place: &Place<'_>) -> Draft {
+fn added(scene: &Scene<'_>, place: &Place<'_>) -> Draft {
     let name = shown(place.name());
     let Some(tool) = place.now() else { return Draft::at(place, "tool.added", "plain", format!("{name} is new")) };
     let mut draft = match names::dispatcher(tool) {
@@ -51,7 +51,10 @@ fn added(place: &Place<'_>) -> Draft {
             let line = format!("it takes a name ({}) and free arguments ({})", shown(call), shown(arguments));
             Draft::plain(place, "tool.dispatcher-added", message).line(line)
         }
-        None => Draft::at(place, "tool.added", "plain", format!("{name} is new")),
+        None => {
+            let trusted = scene.trusts_hints && annotations::is_harmless(tool) && names::reaching(tool).is_empty();
+            Draft::at(place, "tool.added", if trusted { "trusted" } else { "plain" }, format!("{name} is new"))
+        }
     };
     for line in reach(tool) {
         draft = draft.noting("tool.input.reach-gained", format!("{name}: {line}")).line(line);

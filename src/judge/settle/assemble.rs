@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::meanwhile;
-use super::{Parts, Scene, recheck, said};
+use super::{Parts, Scene, meanwhile, own, recheck, said, suppress};
 use crate::judge::alert::{DecisionWords, Meanwhile, Story};
 use crate::judge::host::{self, Host};
 use crate::judge::incident::{self, IncidentStep, Owner};
@@ -11,10 +10,10 @@ use crate::judge::life::{self, LifeStep, Transition, Turn};
 use crate::judge::notices::{self, Audience};
 use crate::model::alert::AlertType;
 use crate::model::digest::Digest;
-use crate::model::drift::DriftRow;
+use crate::model::drift::{DriftRow, DriftState};
 use crate::model::incident::{Incident, IncidentId, IncidentKind};
 use crate::model::memory::{LedgerHead, Memory};
-use crate::model::notice::Event;
+use crate::model::notice::{Event, Notice};
 use crate::model::settlement::{HistoryLine, Revision, Settlement};
 use crate::model::snapshot::Snapshot;
 use crate::model::target::TargetSummary;
@@ -22,17 +21,22 @@ use crate::model::target::TargetSummary;
 /// A settlement that changes nothing.
 pub(super) fn blank(scene: &Scene<'_>) -> Settlement {
     let memory = scene.memory;
-    Settlement::unchanged(scene.target.id.clone(), memory.facets.clone(), memory.scans.clone())
+    let recomputed = memory.recomputed.clone();
+    Settlement {
+        recomputed,
+        ..Settlement::unchanged(scene.target.id.clone(), memory.facets.clone(), memory.scans.clone())
+    }
 }
 
 /// Completes a settlement with what follows from the drifts after a step.
 pub(super) fn conclude(
     scene: &Scene<'_>,
     mut settlement: Settlement,
-    step: LifeStep,
+    mut step: LifeStep,
     snapshot: Option<&Snapshot>,
     decision: Option<&DecisionWords>,
 ) -> Settlement {
+    suppress::mark(&mut settlement, scene, &mut step);
     remember_fleets(&mut settlement, &step);
     settlement.recheck = recheck(scene, &step.rows, &settlement);
     let mut rows: BTreeMap<Digest, DriftRow> = step.rows.into_iter().map(|row| (row.id, row)).collect();
@@ -57,6 +61,7 @@ pub(super) fn conclude(
                 memory: memory.as_ref().unwrap_or(scene.memory),
                 snapshot,
                 confirm: scene.confirm,
+                policy: scene.policy,
                 decision,
                 now: scene.now,
             };
@@ -69,7 +74,7 @@ pub(super) fn conclude(
             });
             settlement.history.push(incident_line(scene, &event));
             settlement.history.extend(meanwhile.map(|meanwhile| recovered(scene, &incident, &meanwhile)));
-            owe(&mut settlement, scene, &event, &targets);
+            owe(&mut settlement, scene, &incident, &event, &targets);
         }
         settlement.incidents.push(incident);
     }
@@ -79,14 +84,33 @@ pub(super) fn conclude(
 }
 
 /// What an event owes. Of an incident that several targets share, whoever is to be told of one of them is told once.
-fn owe(settlement: &mut Settlement, scene: &Scene<'_>, event: &Event, targets: &[&TargetSummary]) {
+fn owe(settlement: &mut Settlement, scene: &Scene<'_>, incident: &Incident, event: &Event, targets: &[&TargetSummary]) {
     let mut owed = BTreeSet::new();
     for target in targets {
         let audience = Audience { target, routes: scene.routes, receivers: scene.receivers, told: &scene.memory.told };
         let event = Event { target: target.id.clone(), ..event.clone() };
-        let notices = notices::notice_step(&[event], &audience, scene.now);
-        settlement.notices.extend(notices.into_iter().filter(|notice| owed.insert(notice.id.clone())));
+        let notices = notices::notice_step(std::slice::from_ref(&event), &audience, scene.now);
+        let notices = notices.into_iter().filter(|notice| owed.insert(notice.id.clone()));
+        settlement.notices.extend(notices.map(|notice| held(scene, incident, &event, notice)));
     }
+}
+
+/// What opens in the first round after a gap is held for the one message of that round.
+fn held(scene: &Scene<'_>, incident: &Incident, event: &Event, mut notice: Notice) -> Notice {
+    let begins = match event.kind {
+        AlertType::DriftOpened | AlertType::DriftChanged => true,
+        AlertType::DriftReminder
+        | AlertType::DriftResolved
+        | AlertType::SightLost
+        | AlertType::SightBack
+        | AlertType::FleetReport
+        | AlertType::Digest
+        | AlertType::Test => false,
+    };
+    if let Some(gap) = scene.times.gap.filter(|gap| begins && incident.opened_at >= gap.at) {
+        notice.due_at = notice.due_at.max(gap.held_until());
+    }
+    notice
 }
 
 /// The steps of all incidents; one whose ack ran out is among them though nothing else happened to it.
@@ -103,6 +127,7 @@ fn incidents(
             target: &scene.target.id,
             ids: &scene.memory.incident_ids,
             also_taken: &taken,
+            own_rules: own::rules_differ(scene),
             fold: scene.parts.fold,
             now: scene.now,
         };
@@ -183,7 +208,7 @@ fn count(settlement: &mut Settlement, rows: &BTreeMap<Digest, DriftRow>, transit
         let rule = row.drift.rule.rule.clone();
         match transition.turn {
             Turn::Confirmed => settlement.detected.push(rule),
-            Turn::Ended { from, to } if row.confirmed_at.is_some() => {
+            Turn::Ended { from, to } if row.confirmed_at.is_some() && row.suppressed.is_none() => {
                 settlement.closed.extend(incident::reason_of(from, to).map(|reason| (rule, reason)));
             }
             Turn::Ended { .. } | Turn::Appeared | Turn::Changed => {}
@@ -201,7 +226,8 @@ fn tell_turns(
         let Some(row) = rows.get(&transition.id) else { continue };
         let event = match transition.turn {
             Turn::Appeared => "drift.pending".to_owned(),
-            Turn::Confirmed => format!("drift.{}", row.state.as_str()),
+            Turn::Confirmed if row.state == DriftState::Rejected => "drift.rejected".to_owned(),
+            Turn::Confirmed => "drift.open".to_owned(),
             Turn::Changed => "drift.changed".to_owned(),
             Turn::Ended { to, .. } => format!("drift.{}", to.as_str()),
         };

@@ -42,9 +42,10 @@ impl Draft {
 }
 
 impl Chain {
-    /// An empty chain of a decision by `who`.
-    pub(super) fn new(scene: &Scene<'_>, who: &str) -> Self {
-        let head = scene.memory.ledger;
+    /// An empty chain of a decision by `who`, after what the settlement has entered already.
+    pub(super) fn new(scene: &Scene<'_>, entered: &[LedgerEntry], who: &str) -> Self {
+        let head = entered.last().map(|entry| LedgerHead { no: entry.no, hash: entry.hash() });
+        let head = head.unwrap_or(scene.memory.ledger);
         let at = scene.now.as_millisecond().to_string();
         let seed = Digest::of_parts([scene.target.id.to_string(), who.to_owned(), at, head.hash.hex()]);
         Self {
@@ -60,13 +61,18 @@ impl Chain {
         }
     }
 
+    /// With a reason in every entry.
+    pub(super) fn because(self, reason: Option<&str>) -> Self {
+        Self { reason: reason.map(str::to_owned), ..self }
+    }
+
     /// With the author's words in every entry.
     pub(super) fn by(scene: &Scene<'_>, author: &crate::judge::decide::Author) -> Self {
         Self {
             reason: author.reason.clone(),
             ticket: author.ticket.clone(),
             until: author.until,
-            ..Self::new(scene, &author.who)
+            ..Self::new(scene, &[], &author.who)
         }
     }
 

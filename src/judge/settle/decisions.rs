@@ -64,9 +64,7 @@ pub fn settle_accept_incident(
         let entry = shown.get(name).and_then(|state| join::entry(*name, state, &decision.author.who, asked, scene.now));
         accept_facet(&mut settlement, scene, &mut chain, entry.ok_or(Refusal::NotSeen(*name))?, &decision.author);
     }
-    if chosen.rows.iter().any(|row| row.drift.facet.facet == Facet::McpHandshake) && asked.date.is_some() {
-        settlement.scans.date.clone_from(&asked.date);
-    }
+    ask_with(&mut settlement, &chosen.rows, asked);
     settlement.ledger.extend(chain.into_entries());
     let ids: BTreeSet<Digest> = chosen.rows.iter().map(|row| row.id).collect();
     let to =
@@ -203,16 +201,23 @@ fn set_digest(values: &[Json]) -> Option<Digest> {
     }
 }
 
+/// Whoever accepts something of the handshake has it asked for with the date of the conversation that showed it.
+pub(super) fn ask_with(settlement: &mut Settlement, rows: &[&DriftRow], asked: &Asked) {
+    if rows.iter().any(|row| row.drift.facet.facet == Facet::McpHandshake) && asked.date.is_some() {
+        settlement.scans.date.clone_from(&asked.date);
+    }
+}
+
 /// What is accepted at one place.
-struct Accepted {
-    value: Option<Json>,
-    before: Option<Digest>,
-    rule: Option<String>,
+pub(super) struct Accepted {
+    pub(super) value: Option<Json>,
+    pub(super) before: Option<Digest>,
+    pub(super) rule: Option<String>,
 }
 
 /// Every place that accepting `rows` approves: their own, and what they claim elsewhere. Places above come before
 /// those below, since an approval supersedes what lies below it.
-fn places(
+pub(super) fn places(
     memory: &Memory,
     rows: &[&DriftRow],
     shown: &BTreeMap<FacetName, FacetState>,

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::record;
+use super::{Scene, auto, own, record, suppress, unused};
 use crate::judge::{join, life};
 use crate::model::drift::{Drift, DriftRow, DriftState};
 use crate::model::facet::{Facet, FacetName, FacetState};
@@ -17,11 +17,16 @@ use crate::model::snapshot::Snapshot;
 /// a facet has changed within the last 6 h its scans are counted one by one, and so are failures until they are
 /// confirmed and facets until they have joined; that lists were read over a fresh connection is remembered too.
 #[must_use]
-pub fn is_quiet(memory: &Memory, snapshot: &Snapshot, judgment: &Judgment) -> bool {
+pub fn is_quiet(scene: &Scene<'_>, snapshot: &Snapshot, judgment: &Judgment) -> bool {
+    let memory = scene.memory;
     memory.scans.outcome == Some(snapshot.outcome)
         && memory.scans.not_before.is_none()
         && !snapshot.facets.values().any(record::read_fresh)
         && facets_are_quiet(memory, snapshot, judgment)
+        && own::is_quiet(scene, snapshot)
+        && suppress::is_quiet(scene)
+        && auto::is_quiet(scene, &judgment.seen)
+        && unused::is_quiet(scene)
         && drifts_are_quiet(memory, judgment)
 }
 

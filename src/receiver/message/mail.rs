@@ -175,6 +175,7 @@ const fn mark(mark: UnitMark) -> &'static str {
         UnitMark::Open => "",
         UnitMark::Rejected => "rejected: ",
         UnitMark::Reverted => "back as it was: ",
+        UnitMark::Ignored => "ignored now: ",
         UnitMark::Accepted => "accepted: ",
         UnitMark::Retired => "no longer watched: ",
     }

@@ -82,6 +82,7 @@ pub(super) fn value(text: &str) -> Json {
 
 pub(super) fn asked() -> Asked {
     Asked {
+        anonymous: true,
         date: Some("2025-11-25".to_owned()),
         offered: vec!["2025-11-25".to_owned()],
         headers: vec!["x-tenant".to_owned()],
@@ -161,7 +162,11 @@ pub(super) fn quiet(seq: u64, seconds: i64) -> Settlement {
         ledger: Vec::new(),
         notices: Vec::new(),
         facets: BTreeMap::from([(TOOLS, memory)]),
+        suppressed: Vec::new(),
+        recomputed: crate::model::settlement::Recomputed::default(),
         scans: ScanMemory {
+            ours: None,
+            ignores: BTreeMap::new(),
             seq,
             last_at: Some(at(seconds)),
             outcome: Some(Outcome::Partial),
@@ -220,6 +225,7 @@ pub(super) fn incident_id() -> IncidentId {
 pub(super) fn row(seconds: i64) -> DriftRow {
     let drift_now = drift(&value("after"));
     DriftRow {
+        suppressed: None,
         id: Digest::of_parts(["life", &seconds.to_string()]),
         values: vec![(drift_now.fingerprint, at(seconds))],
         drift: drift_now,

@@ -33,7 +33,10 @@ async fn a_new_database_is_ours_alone_in_wal_mode_and_migrated_once() {
         assert_eq!(mode & 0o777, 0o600, "{file}");
     }
     assert_eq!(text(&fixture.path, "PRAGMA journal_mode").await, "wal");
-    assert_eq!(text(&fixture.path, "SELECT CAST(user_version AS TEXT) FROM pragma_user_version").await, KNOWN.to_string());
+    assert_eq!(
+        text(&fixture.path, "SELECT CAST(user_version AS TEXT) FROM pragma_user_version").await,
+        KNOWN.to_string()
+    );
     assert_eq!(text(&fixture.path, "SELECT group_concat(integrity_check) FROM pragma_integrity_check").await, "ok");
     assert!(fixture.store.size_bytes().unwrap() > 4096);
 }

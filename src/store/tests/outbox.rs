@@ -17,7 +17,12 @@ async fn owing() -> Fixture {
 }
 
 async fn fold_one(fixture: &Fixture, message: &Message) {
-    let notice = notice(&message.receiver, message.body.alert.incident.as_ref().unwrap().revision, message.body.alert.kind, 1000);
+    let notice = notice(
+        &message.receiver,
+        message.body.alert.incident.as_ref().unwrap().revision,
+        message.body.alert.kind,
+        1000,
+    );
     fixture.commit(&Settlement { notices: vec![notice.clone()], ..quiet(2, 400) }, None).await;
     fixture.store.fold(&[(message.clone(), vec![notice.id])], &[]).await.unwrap();
 }

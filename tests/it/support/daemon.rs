@@ -8,7 +8,7 @@ use std::time::Duration;
 use driftd::clock::{Clock, Hand};
 use driftd::config;
 use driftd::control;
-use driftd::daemon::Daemon as Running;
+use driftd::daemon::{Daemon as Running, Housekeeper};
 use driftd::operations::{Answer, Refused, Request, document};
 use driftd::secret::Environment;
 use driftd::signals::{Stop, StopHand};
@@ -89,6 +89,7 @@ pub(crate) struct Daemon {
     running: JoinSet<anyhow::Result<()>>,
     control: PathBuf,
     metrics: SocketAddr,
+    housekeeper: Housekeeper,
 }
 
 impl Daemon {
@@ -102,10 +103,11 @@ impl Daemon {
         let (clock, hand) = Clock::manual(now);
         let daemon = Running::start(home.config(), home.environment(), clock).await.unwrap();
         let (control, metrics) = (daemon.control().to_owned(), daemon.metrics_address());
+        let housekeeper = daemon.housekeeper();
         let (mut asked, stop) = Stop::by_hand();
         let mut running = JoinSet::new();
         running.spawn(async move { daemon.run(&mut asked).await });
-        Self { hand, stop, running, control, metrics }
+        Self { hand, stop, running, control, metrics, housekeeper }
     }
 
     /// The instant that it believes in.
@@ -116,6 +118,16 @@ impl Daemon {
     /// Moves its wall time.
     pub(crate) fn advance(&self, by: Duration) {
         self.hand.advance(by);
+    }
+
+    /// Puts its wall time back.
+    pub(crate) fn put_back(&self, by: Duration) {
+        self.hand.put_back(by);
+    }
+
+    /// Has the minute's work done.
+    pub(crate) async fn housekeep(&self) {
+        assert!(self.housekeeper.minute().await, "the daemon has stopped");
     }
 
     /// Asks over the control socket.
@@ -184,10 +196,12 @@ impl Daemon {
         self.drifts().await.into_iter().filter(|incident| incident.state != "pending").collect()
     }
 
-    /// All messages, newest first.
+    /// All messages, newest first; reports of first rounds apart.
     pub(crate) async fn messages(&self) -> Vec<document::Message> {
         match self.ask(Request::Alerts {}).await {
-            Ok(Answer::Alerts(messages)) => messages,
+            Ok(Answer::Alerts(messages)) => {
+                messages.into_iter().filter(|message| !super::is_of_first_round(&message.headline)).collect()
+            }
             other => panic!("no list of messages: {other:?}"),
         }
     }

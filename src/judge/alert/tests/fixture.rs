@@ -15,6 +15,7 @@ use crate::model::memory::{LedgerHead, Memory};
 use crate::model::notice::Body;
 use crate::model::observation::{Asked, Detection, DetectionState, Era, Outcome, Transport};
 use crate::model::pointer::Pointer;
+use crate::model::policy::NO_POLICY;
 use crate::model::rule::{Class, Fold, Impact, RuleCase, Severity};
 use crate::model::snapshot::{MODEL, Snapshot};
 use crate::model::target::{Kind, TargetSummary};
@@ -57,6 +58,7 @@ impl World {
     pub(super) fn tell(&self, kind: AlertType, now: Timestamp) -> Body {
         let drifts: Vec<&DriftRow> = self.rows.iter().collect();
         compose(&Story {
+            policy: &NO_POLICY,
             target: &self.target,
             targets: &[&self.target],
             meanwhile: None,
@@ -99,6 +101,7 @@ impl World {
 
 fn row(drift: Drift, incident: crate::model::incident::IncidentId) -> DriftRow {
     DriftRow {
+        suppressed: None,
         id: drift.fingerprint.0,
         drift,
         state: DriftState::Open,

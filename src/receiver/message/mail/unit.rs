@@ -57,6 +57,7 @@ fn standing(unit: &AlertUnit) -> String {
         UnitMark::Pending => "; not confirmed yet",
         UnitMark::Rejected => "; rejected, and it stands",
         UnitMark::Reverted => "; back as it was",
+        UnitMark::Ignored => "; ignored now",
         UnitMark::Accepted => "; accepted",
         UnitMark::Retired => "; no longer watched",
     };
