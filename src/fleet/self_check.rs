@@ -68,3 +68,76 @@ async fn answers(door: &Door, url: &Url) -> bool {
     let answer = visit.line().send(request).await;
     answer.is_ok_and(|answer| !answer.status.is_server_error())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use axum::Router;
+    use axum::http::StatusCode;
+    use tokio::net::TcpListener;
+    use tokio::task::JoinSet;
+
+    use super::*;
+    use crate::net::{DoorSettings, Roots, SystemResolver};
+
+    fn door() -> Door {
+        let settings = DoorSettings {
+            contact: None,
+            allow: Vec::new(),
+            resolver: Arc::new(SystemResolver),
+            roots: Roots::Only(Vec::new()),
+        };
+        Door::new(settings).unwrap()
+    }
+
+    /// A reference that answers with `status`, and how often it was asked.
+    async fn reference(serving: &mut JoinSet<()>, status: StatusCode) -> (Url, Arc<AtomicUsize>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap();
+        let asked = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&asked);
+        let router = Router::new().fallback(move || {
+            counted.fetch_add(1, Ordering::SeqCst);
+            async move { status }
+        });
+        serving.spawn(async move { axum::serve(listener, router).await.unwrap() });
+        (url, asked)
+    }
+
+    /// A port on which nobody listens.
+    async fn nobody() -> Url {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap()
+    }
+
+    #[tokio::test]
+    async fn one_url_that_answers_is_enough_whatever_it_says() {
+        let mut serving = JoinSet::new();
+        let (there, _) = reference(&mut serving, StatusCode::NOT_FOUND).await;
+        let (broken, _) = reference(&mut serving, StatusCode::BAD_GATEWAY).await;
+        let gone = nobody().await;
+        let now = Timestamp::UNIX_EPOCH;
+        for (urls, online) in [
+            (vec![gone.clone(), there], true),
+            (vec![gone.clone()], false),
+            // Something in front of it answers: that proves nothing beyond.
+            (vec![broken, gone], false),
+        ] {
+            assert_eq!(SelfChecker::default().answers(&door(), &urls, now).await, online, "{urls:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn the_reference_is_asked_once_in_ten_seconds_however_many_want_to_know() {
+        let mut serving = JoinSet::new();
+        let (url, asked) = reference(&mut serving, StatusCode::OK).await;
+        let (checker, door, urls) = (SelfChecker::default(), door(), [url]);
+        let at = |second: i64| Timestamp::from_second(second).unwrap();
+        for (second, wanted) in [(0, 1), (0, 1), (9, 1), (10, 2), (12, 2), (-60, 3)] {
+            assert!(checker.answers(&door, &urls, at(second)).await);
+            assert_eq!(asked.load(Ordering::SeqCst), wanted, "at {second}");
+        }
+    }
+}

@@ -24,9 +24,9 @@ fn lines(report: &Delivery, heading: &str) -> Vec<String> {
 #[tokio::test(flavor = "multi_thread")]
 async fn new_targets_are_told_in_one_report_and_never_again() {
     let full = ScriptedPeer::start(Script::default()).await;
-    let part = ScriptedPeer::start(Script { quirk: Quirk::ListStatus(500), ..Script::default() }).await;
+    let broken = ScriptedPeer::start(Script { quirk: Quirk::ListStatus(500), ..Script::default() }).await;
     let hook = Hook::start().await;
-    let home = home(&[("full", full.url()), ("part", part.url())], &hook);
+    let home = home(&[("full", full.url()), ("part", broken.url())], &hook);
     let daemon = Daemon::start(&home).await;
     daemon.scan("full").await;
     daemon.scan("part").await;
@@ -35,7 +35,8 @@ async fn new_targets_are_told_in_one_report_and_never_again() {
     assert_eq!(told.len(), 1, "{told:#?}");
     assert_eq!(told[0].body["data"]["headline"], "2 new targets are watched, 1 in part");
     assert!(lines(&told[0], "Watched in full")[0].starts_with("full: http"));
-    assert!(lines(&told[0], "Watched in part")[0].starts_with("part: not read: tools (HTTP 500"), "{told:#?}");
+    let part = lines(&told[0], "Watched in part").remove(0);
+    assert!(part.starts_with("part: not read: tools (") && part.contains("HTTP 500"), "{part}");
     assert_eq!(lines(&told[0], "How to trust")[0], "driftd review");
     assert!(daemon.incidents().await.is_empty(), "first sight is no alarm");
 
@@ -43,7 +44,7 @@ async fn new_targets_are_told_in_one_report_and_never_again() {
     let third = ScriptedPeer::start(Script::default()).await;
     let now = daemon.now();
     daemon.stop().await;
-    inventory(&home, &[("full", full.url()), ("part", part.url()), ("third", third.url())]);
+    inventory(&home, &[("full", full.url()), ("part", broken.url()), ("third", third.url())]);
     let daemon = Daemon::start_at(&home, now).await;
     daemon.scan("third").await;
     daemon.housekeep().await;

@@ -1,7 +1,8 @@
 //! A part of a target that stays unseen for a day although the target answers (design, law 1: unseen is not silent).
 //!
 //! It is measured from scan to scan, so that a time in which we did not look proves nothing. What is told already of
-//! the part becomes this; where a whole face fails, the failure of its handshake stands for all its parts.
+//! the part becomes this; what is not confirmed yet is confirmed first, so that a clock that leapt is not enough. Where
+//! a whole face fails, the failure of its handshake stands for all its parts.
 
 use std::collections::BTreeMap;
 
@@ -31,6 +32,12 @@ pub(super) fn is_rule(rule: &str) -> bool {
     rule == RULE
 }
 
+/// Whether a part that is still unseen at `now` has been for a day.
+#[must_use]
+pub fn is_due(memory: &FacetMemory, now: Timestamp) -> bool {
+    memory.unseen_since.is_some_and(|since| now.duration_since(since) >= AFTER)
+}
+
 /// After a scan's step: what of the baseline (`held`) has been unseen for a day.
 pub fn see_blind(
     step: &mut LifeStep,
@@ -42,20 +49,20 @@ pub fn see_blind(
         return;
     }
     for (name, memory) in facets {
-        let Some(since) = memory.unseen_since.filter(|since| at.now.duration_since(*since) >= AFTER) else { continue };
+        let Some(since) = memory.unseen_since.filter(|_| is_due(memory, at.now)) else { continue };
         if held(*name) && !is_told(step, *name) {
             turn_blind(step, *name, since, at);
         }
     }
 }
 
-/// Whether this is told of the part already, or its face's handshake tells why.
+/// Whether this is told of the part already, or will be, or its face's handshake tells why.
 fn is_told(step: &LifeStep, name: FacetName) -> bool {
     let handshake = FacetName::of(Facet::McpHandshake, name.face);
     let standing = || step.rows.iter().filter(|row| is_sight(row.drift.facet) && !row.state.is_ended());
     let at_place = |row: &DriftRow, place: FacetName| row.drift.path == Pointer::of([place.to_string()]);
     standing().any(|row| {
-        let own = at_place(row, name) && is_blind(row);
+        let own = at_place(row, name) && (is_blind(row) || row.state == DriftState::Pending);
         let of_face = at_place(row, handshake) && row.state != DriftState::Pending;
         own || of_face
     })
@@ -78,15 +85,13 @@ fn turn_blind(step: &mut LifeStep, name: FacetName, since: Timestamp, at: &Momen
         step.appear(row, Some(turn));
         return;
     };
-    let confirmed = row.state != DriftState::Pending;
     row.drift.rule = RuleCase::new(RULE, "-");
     row.drift.message = message;
     row.drift.after = vec![Json::from(RULE)];
     row.drift.severity = row.drift.severity.max(crate::model::rule::Severity::High);
     row.drift.fingerprint = fingerprint(at.target, &row.drift);
     policy::weigh(at.policy, &mut row.drift);
-    let turn = if confirmed { Turn::Changed } else { open(row, at.now) };
     row.next = None;
     let row = row.clone();
-    step.turned(&row, turn);
+    step.turned(&row, Turn::Changed);
 }
