@@ -57,6 +57,8 @@ pub enum Verb {
     Drift(DriftArgs),
     /// What targets are held to
     Baseline(BaselineArgs),
+    /// The targets that no person has looked at yet; on a terminal it asks about each
+    Review(ReviewArgs),
     /// Messages and whether they arrived
     Alerts(AlertsArgs),
     /// Where messages go
@@ -270,6 +272,14 @@ pub enum BaselineVerb {
     },
 }
 
+/// Arguments of `review`.
+#[derive(Debug, Args)]
+pub struct ReviewArgs {
+    /// Why, for the ledger, of what is accepted
+    #[arg(long)]
+    pub reason: Option<String>,
+}
+
 /// Arguments of `alerts`.
 #[derive(Debug, Args)]
 pub struct AlertsArgs {
@@ -359,6 +369,7 @@ pub mod exit;
 mod init;
 mod page;
 mod progress;
+mod review;
 mod rules;
 mod run;
 mod scan;
@@ -392,6 +403,7 @@ pub async fn run(cli: Cli) -> anyhow::Result<Exit> {
             let (id, digest) = ask::snapshot_reference(config, &reference).await?;
             ask(Request::BaselineAccept { id, digest, beside, reason, ticket }).await
         }
+        Verb::Review(args) => review::review(config, cli.output, args).await,
         Verb::Alerts(AlertsArgs { verb: None, dead }) => ask::alerts(config, cli.output, dead).await,
         Verb::Alerts(AlertsArgs { verb: Some(AlertsVerb::Show { id }), .. }) => ask(Request::Alert { id }).await,
         Verb::Alerts(AlertsArgs { verb: Some(AlertsVerb::Retry { id }), .. }) => ask(Request::Retry { id }).await,

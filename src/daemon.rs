@@ -42,6 +42,7 @@ mod reload;
 mod vitals;
 
 use gauges::GaugeRoom;
+pub use housekeeping::Housekeeper;
 use housekeeping::Housekeeping;
 use outbox::{Counted, Post, StoreOutbox, StoredSecrets};
 use reload::Renewal;
@@ -74,6 +75,7 @@ pub struct Daemon {
     control: SocketFile,
     inside: Inside,
     watching: Watching,
+    housekeeper: Housekeeper,
     /// Held as long as the daemon writes; released last.
     _lock: StoreLock,
 }
@@ -156,6 +158,7 @@ impl Daemon {
         let carries = reload::take_inventory(&office, &scanner, Plan::of(&config), None, |plan| swap.to(plan)).await?;
         carries.refused.iter().for_each(|why| tracing::warn!(why, "a past was not carried over"));
         scanner.remember_all(&config.targets).await?;
+        scanner.fleet().resume(watch::overslept(&plan.plan(), &scanner, clock.now())).await?;
         reload::tell_held(&reload::held(&config));
         reload::tell_inventory(&metrics, &config);
 
@@ -201,7 +204,8 @@ impl Daemon {
             clock.clone(),
             Arc::clone(&wake),
         );
-        let housekeeping = Housekeeping::new(Arc::clone(&office), Arc::clone(&metrics), store_ready, incidents);
+        let (housekeeper, asked) = Housekeeper::new();
+        let housekeeping = Housekeeping::new(Arc::clone(&office), Arc::clone(&metrics), store_ready, incidents, asked);
         let desk = Desk { office: Arc::clone(&office), environment: environment.clone() };
         let count = config.targets.len();
         let renewal = Renewal {
@@ -257,7 +261,17 @@ impl Daemon {
         let watching = vitals.watch().context("failed to start the watchdog's thread")?;
         service_manager::ready();
         let control = socket_file;
-        Ok(Self { supervisor, store, metrics_address, listen_address, control, inside, watching, _lock: lock })
+        Ok(Self {
+            supervisor,
+            store,
+            metrics_address,
+            listen_address,
+            control,
+            inside,
+            watching,
+            housekeeper,
+            _lock: lock,
+        })
     }
 
     /// Where `POST /-/reload` is, if anywhere.
@@ -278,6 +292,11 @@ impl Daemon {
     /// The control socket.
     pub fn control(&self) -> &std::path::Path {
         self.control.path()
+    }
+
+    /// Has the minute's work done out of turn.
+    pub fn housekeeper(&self) -> Housekeeper {
+        self.housekeeper.clone()
     }
 
     /// Runs until `stop` asks, then stops in order: no new scan and no new question is taken, what runs ends or is

@@ -36,6 +36,8 @@ pub struct Metrics {
     pub scan_last_completed: Gauge,
     /// How late scans start after their due time.
     pub scan_queue_lag: Histogram,
+    /// Whether driftd itself is offline.
+    pub self_offline: IntGauge,
     /// Drifts confirmed, by rule.
     pub drift_detected: IntCounterVec,
     /// Confirmed drifts that ended, by rule and way.
@@ -103,6 +105,8 @@ impl Metrics {
             scan_last_completed: add
                 .gauge("scan_last_completed_timestamp_seconds", "When the last scan of any target ended.")?,
             scan_queue_lag: add.histogram("scan_queue_lag_seconds", "Time from a scan's due instant to its start.")?,
+            self_offline: add
+                .int_gauge("self_offline", "1 while driftd itself is offline: failures count toward nothing.")?,
             drift_detected: add.counters("drift_detected_total", "Drifts confirmed, by rule.", &["rule"])?,
             alerts_closed: add.counters(
                 "alerts_closed_total",

@@ -8,6 +8,7 @@ pub mod confirm;
 pub mod digest;
 pub mod drift;
 pub mod facet;
+pub mod fleet;
 pub mod incident;
 pub mod inventory;
 pub mod json;

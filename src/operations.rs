@@ -12,6 +12,7 @@ mod office;
 mod read;
 pub mod reference;
 mod renew;
+mod review;
 pub mod trial;
 mod why;
 pub mod words;
@@ -66,6 +67,8 @@ pub enum Request {
         /// A reference into somebody's tracker.
         ticket: Option<String>,
     },
+    /// Targets that no person has looked at yet.
+    Review {},
     /// Messages, newest first.
     Alerts {},
     /// One message.
@@ -115,6 +118,7 @@ impl Request {
             | Self::Drifts {}
             | Self::Drift { .. }
             | Self::Baseline { .. }
+            | Self::Review {}
             | Self::Alerts {}
             | Self::Alert { .. }
             | Self::StoreCheck {}
@@ -168,6 +172,8 @@ pub enum Answer {
     Decided(document::Decided),
     /// To `baseline`.
     Baseline(document::Baseline),
+    /// To `review`.
+    Review(Vec<document::Reviewed>),
     /// To `alerts`.
     Alerts(Vec<document::Message>),
     /// To `alert`.

@@ -31,6 +31,7 @@ mod prune;
 mod references;
 mod restore;
 mod resume;
+mod rounds;
 mod runs;
 mod schema;
 mod snapshots;

@@ -41,6 +41,7 @@ pub(super) fn human(answer: &Answer) -> String {
         Answer::Drift(incident) => drift(incident),
         Answer::Decided(decided) => self::decided(decided),
         Answer::Baseline(baseline) => self::baseline(baseline, style),
+        Answer::Review(waiting) => super::review::list(waiting),
         Answer::Alerts(messages) => alerts(messages, style),
         Answer::Alert(message) => alert(message),
         Answer::Retried(count) => format!("{count} to be sent again\n"),
@@ -66,6 +67,15 @@ fn scanned(scanned: &document::Scanned) -> String {
     page
 }
 
+/// The target; of a host's incident, how many others too.
+fn owners(incident: &document::Incident) -> String {
+    match incident.with.len() {
+        0 => incident.target.clone(),
+        1 | 2 => format!("{}, {}", incident.target, incident.with.join(", ")),
+        n => format!("{} and {n} more", incident.target),
+    }
+}
+
 fn drifts(incidents: &[document::Incident]) -> String {
     if incidents.is_empty() {
         return "nothing stands\n".to_owned();
@@ -79,7 +89,7 @@ fn drifts(incidents: &[document::Incident]) -> String {
             incident.severity,
             incident.state,
             incident.kind,
-            incident.target,
+            owners(incident),
             instant(incident.since)
         );
         for unit in &incident.units {
@@ -234,7 +244,7 @@ fn history(lines: &[document::HistoryLine], style: Style) -> String {
     for line in lines {
         table.row([
             instant(line.at),
-            line.target.clone(),
+            line.target.clone().unwrap_or_else(|| "-".to_owned()),
             line.event.clone(),
             line.place.clone().unwrap_or_default(),
             line.incident.clone().unwrap_or_default(),

@@ -81,6 +81,7 @@ fn exit(answer: &Answer) -> Exit {
         | Answer::Drift(_)
         | Answer::Decided(_)
         | Answer::Baseline(_)
+        | Answer::Review(_)
         | Answer::Alerts(_)
         | Answer::Alert(_)
         | Answer::Retried(_)

@@ -28,7 +28,7 @@ mod reminder;
 mod summary;
 mod tally;
 mod units;
-mod words;
+pub(in crate::judge) mod words;
 
 pub use meanwhile::{Meanwhile, MeanwhileChange};
 pub use reminder::remind;

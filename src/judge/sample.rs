@@ -310,6 +310,7 @@ impl World {
             routes: &self.routes,
             receivers: &self.receivers,
             memory: &self.memory,
+            times: crate::model::fleet::Times::default(),
             parts: Parts { fold, compose },
             now: self.now,
         }

@@ -62,6 +62,7 @@ impl Office {
             Request::BaselineAccept { id, digest, beside, reason, ticket } => {
                 self.accept_baseline(&id, &digest, beside, reason, ticket, who).await
             }
+            Request::Review {} => self.review().await,
             Request::Alerts {} => self.alerts().await,
             Request::Alert { id } => self.alert(&id).await,
             Request::Retry { id } => self.retry(id).await,

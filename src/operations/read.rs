@@ -220,7 +220,7 @@ impl Office {
         let rows = self.store.history(target.as_ref(), limit).await?;
         let lines = rows.into_iter().map(|row| HistoryLine {
             at: row.line.at,
-            target: row.target.to_string(),
+            target: row.target.map(|target| target.to_string()),
             event: row.line.event,
             place: row.line.place.map(|(facet, path)| format!("{facet}{path}")),
             incident: row.line.incident.map(|incident| incident.to_string()),

@@ -84,10 +84,41 @@ pub(super) async fn owe(conn: &mut SqliteConnection, notice: &Notice) -> Result<
 /// All waiting notices of each receiver and incident of which one is due: a message says all that happened.
 pub(super) async fn due_notices(conn: &mut SqliteConnection, now: Timestamp) -> Result<Vec<Notice>, StoreError> {
     let rows = sqlx::query(DUE_NOTICES).bind(millis(now)).fetch_all(conn).await?;
-    rows.iter().map(notice).collect()
+    rows.iter().map(read_notice).collect()
 }
 
-fn notice(row: &SqliteRow) -> Result<Notice, StoreError> {
+/// Pays a notice by a message that tells of several incidents, and notes what its receiver will have been told.
+pub(super) async fn pay(
+    conn: &mut SqliteConnection,
+    notice: &Notice,
+    message: &str,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let done = sqlx::query("UPDATE notice SET message = ? WHERE id = ? AND message IS NULL AND dropped = 0")
+        .bind(message)
+        .bind(&notice.id)
+        .execute(&mut *conn)
+        .await?;
+    if done.rows_affected() != 1 {
+        return Err(StoreError::NotWaiting(notice.id.clone()));
+    }
+    sqlx::query(
+        "INSERT INTO told (incident, receiver, revision, event, at) VALUES (?, ?, ?, ?, ?) \
+         ON CONFLICT (incident, receiver) DO UPDATE SET revision = max(revision, excluded.revision), \
+         event = excluded.event, at = excluded.at",
+    )
+    .bind(notice.incident.to_string())
+    .bind(&notice.receiver)
+    .bind(notice.revision)
+    .bind(notice.event.as_str())
+    .bind(millis(now))
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// A notice.
+pub(super) fn read_notice(row: &SqliteRow) -> Result<Notice, StoreError> {
     Ok(Notice {
         id: row.text("id")?.to_owned(),
         receiver: row.text("receiver")?.to_owned(),
@@ -109,7 +140,7 @@ pub(super) async fn notices_of(
     let rows = query.bind(incident.to_string()).fetch_all(conn).await?;
     let row = |row: &SqliteRow| {
         let message = row.maybe_text("message")?.map(str::to_owned);
-        Ok(NoticeRow { notice: notice(row)?, message, dropped: row.u32("dropped")? != 0 })
+        Ok(NoticeRow { notice: read_notice(row)?, message, dropped: row.u32("dropped")? != 0 })
     };
     rows.iter().map(row).collect()
 }

@@ -223,8 +223,8 @@ pub struct DriftFilter {
 pub struct HistoryRow {
     /// Grows with time.
     pub no: i64,
-    /// Whose.
-    pub target: TargetId,
+    /// Whose; none where it is about driftd itself.
+    pub target: Option<TargetId>,
     /// The line.
     pub line: HistoryLine,
 }

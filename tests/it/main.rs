@@ -28,6 +28,10 @@ mod facets;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
+mod first_round;
+#[cfg(test)]
+mod gap;
+#[cfg(test)]
 mod init;
 #[cfg(test)]
 mod layers;
@@ -52,7 +56,13 @@ mod routes;
 #[cfg(test)]
 mod schedule;
 #[cfg(test)]
+mod self_offline;
+#[cfg(test)]
 mod sight;
+#[cfg(test)]
+mod sight_hosts;
+#[cfg(test)]
+mod sight_time;
 #[cfg(test)]
 mod stop;
 #[cfg(test)]

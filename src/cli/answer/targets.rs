@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use crate::cli::page::{Table, maybe, wrap};
 use crate::cli::style::{Paint, Style};
 use crate::model::text;
-use crate::operations::document::{Facet, Target, TargetInFull};
-use crate::operations::words::relative;
+use crate::operations::document::{Facet, Ignore, Target, TargetInFull};
+use crate::operations::words::{instant, relative};
 
 /// All of them.
 pub(super) fn list(targets: &[Target], style: Style, now: Timestamp) -> String {
