@@ -254,7 +254,7 @@ impl Scanner {
     /// # Errors
     /// When the store fails.
     pub async fn minute(&self) -> Result<(), StoreError> {
-        self.fleet.minute(&self.door).await
+        self.fleet.minute(&self.door.get()).await
     }
 
     /// What decides when `id` is due.
@@ -287,7 +287,7 @@ impl Scanner {
         if is_our_fault(&observation) {
             return Err(self.exhausted(target));
         }
-        let hasten = match self.fleet.weigh(&self.door, target, &observation).await {
+        let hasten = match self.fleet.weigh(&door, target, &observation).await {
             Weighed::Counts(hasten) => hasten,
             Weighed::SetAside(again) => {
                 self.count(target, &observation);

@@ -255,7 +255,7 @@ impl Families {
         }
     }
 
-    fn all(self) -> [Family; 14] {
+    fn all(self) -> [Family; 15] {
         [
             self.up,
             self.blocked,

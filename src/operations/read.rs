@@ -75,9 +75,10 @@ impl Office {
         let written = plan.targets.get(id).into_iter().flat_map(|target| &target.policy.ignore);
         let document = |ignore: &policy::Ignore| {
             let used = memory.scans.ignores.get(&settle::ignore_key(ignore));
-            let kept = memory.drifts.iter().filter(|row| {
-                row.suppressed.is_some() && judge::policy::matches(&ignore.matches, &row.drift)
-            });
+            let kept = memory
+                .drifts
+                .iter()
+                .filter(|row| row.suppressed.is_some() && judge::policy::matches(&ignore.matches, &row.drift));
             document::Ignore {
                 matches: ignore.matches.to_string(),
                 reason: ignore.reason.clone(),

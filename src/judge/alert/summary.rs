@@ -9,8 +9,8 @@ use crate::model::facet::{Facet, FacetName};
 use crate::model::incident::{EndReason, UnitMark};
 use crate::model::text;
 
-use super::super::{consumers, host};
 use super::super::rules::tools;
+use super::super::{consumers, host};
 use super::tally::{self, Fate, Thing};
 use super::units::{Since, UnitStory};
 use super::{Story, details, evidence, units, words};

@@ -41,7 +41,6 @@ fn loss(name: &str, rule: &str, since: i64, state: DriftState) -> DriftRow {
         confirmed_at: None,
         ended_at: None,
         incident: None,
-        suppressed: None,
     }
 }
 

@@ -3,7 +3,6 @@
 use jiff::Timestamp;
 
 use crate::judge::alert::{DecisionWords, Story, compose};
-use crate::model::policy::Policy;
 use crate::model::alert::AlertType;
 use crate::model::baseline::BaselineFacet;
 use crate::model::confirm::Confirm;
@@ -16,7 +15,7 @@ use crate::model::memory::{LedgerHead, Memory};
 use crate::model::notice::Body;
 use crate::model::observation::{Asked, Detection, DetectionState, Era, Outcome, Transport};
 use crate::model::pointer::Pointer;
-use crate::model::policy::NO_POLICY;
+use crate::model::policy::Policy;
 use crate::model::rule::{Class, Fold, Impact, RuleCase, Severity};
 use crate::model::snapshot::{MODEL, Snapshot};
 use crate::model::target::{Kind, TargetSummary};
@@ -208,7 +207,15 @@ pub(super) fn empty(kind: IncidentKind) -> World {
     for (facet, value) in [(Facet::McpHandshake, handshake("1.0.0")), (Facet::McpTools, list(old))] {
         memory.baseline.insert(FacetName::stranger(facet), held(facet, value));
     }
-    World { target, incident, rows: Vec::new(), memory, snapshot: Some(snapshot(list(new))), decision: None, policy: Policy::default() }
+    World {
+        target,
+        incident,
+        rows: Vec::new(),
+        memory,
+        snapshot: Some(snapshot(list(new))),
+        decision: None,
+        policy: Policy::default(),
+    }
 }
 
 fn handshake(version: &str) -> Json {
