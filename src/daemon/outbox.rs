@@ -116,8 +116,12 @@ impl StoreOutbox {
         now: Timestamp,
     ) -> Result<Vec<(Bulletin, Vec<String>)>, StoreError> {
         let Record { message, receiver, fate, condition, .. } = record;
-        let others: Vec<String> =
-            self.plan.plan().receivers.iter().filter(|other| *other != receiver).cloned().collect();
+        let plan = self.plan.plan();
+        if !plan.receivers.contains(receiver) {
+            // Who takes a receiver out of the configuration needs nobody to say that it gets nothing any more.
+            return Ok(Vec::new());
+        }
+        let others: Vec<String> = plan.receivers.iter().filter(|other| *other != receiver).cloned().collect();
         let counts = self.store.pending_counts().await?;
         let mine = counts.iter().find(|pending| pending.receiver == *receiver);
         let (gone, error) = match fate {

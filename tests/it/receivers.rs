@@ -5,6 +5,7 @@ use std::time::Duration;
 use driftd::operations::document::Message;
 use http::StatusCode;
 
+use crate::digest;
 use crate::support::daemon::{Daemon, Home};
 use crate::support::peer::{Script, ScriptedPeer};
 use crate::support::ports::free_port;
@@ -174,6 +175,26 @@ async fn a_receiver_that_asks_for_a_pause_is_left_alone_for_it() {
     assert_eq!(hook.tries().len(), 1);
     daemon.advance(Duration::from_secs(1));
     hook.wait_for(1).await;
+    daemon.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_confirmed_drift_reaches_the_webhook_and_the_time_it_takes_is_printed() {
+    let peer = ScriptedPeer::start(Script::default()).await;
+    let hook = Hook::start().await;
+    let home = digest::home(&hook, &[("everything", &peer.url())]);
+    let daemon = Daemon::start(&home).await;
+    daemon.take_baseline("everything").await;
+    peer.change(|script| script.tools.as_mut().unwrap().truncate(1));
+    daemon.scan("everything").await;
+    daemon.advance(Duration::from_mins(5));
+    let began = tokio::time::Instant::now();
+    daemon.scan("everything").await;
+    let scanned = began.elapsed();
+    hook.wait_for(1).await;
+    let told = began.elapsed();
+    // For whoever looks (`--nocapture`); a budget is for benchmarks, not for tests.
+    println!("from the confirming scan's begin to its end {scanned:?}, to the webhook's arrival {told:?}");
     daemon.stop().await;
 }
 

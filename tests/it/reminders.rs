@@ -80,6 +80,8 @@ async fn a_receiver_that_is_back_is_not_met_by_a_heap_of_reminders() {
     let daemon = Daemon::start(&home).await;
     hook.refuse(http::StatusCode::INTERNAL_SERVER_ERROR);
     drifted(&daemon, &peer).await;
+    let refused = async || daemon.messages().await.first().filter(|message| message.attempts > 0).map(drop);
+    eventually("the message is refused", refused).await;
     // The third day has not ended, so the first message is on its schedule still.
     for hours in [6_u64; 8] {
         daemon.advance(Duration::from_hours(hours));

@@ -314,7 +314,7 @@ proptest! {
         passages in 0_usize..12,
     ) {
         let mut body = bulletin();
-        body.alert.passages = vec![Passage { heading, lines: lines.clone() }; passages];
+        body.alert.passages = vec![Passage { heading, lines }; passages];
         let json = webhook(&body).unwrap();
         prop_assert!(json.len() <= 20_000, "{}", json.len());
         let payload: serde_json::Value = serde_json::from_str(&json).unwrap();

@@ -42,7 +42,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "scan.blind",
         aliases: &[],
         kind: Kind::Outcome,
-        cases: &[case("-", Some(High), &[O], None, Fold::Case, Some(Class::Sight))],
+        cases: &[case("-", Some(High), &[O], None, Fold::Case, None)],
         title: "a facet has been unseen for a day",
         head: "a watched part stays unseen",
         noun: "",
