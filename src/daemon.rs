@@ -111,7 +111,8 @@ impl Daemon {
         office.retire(&synced.retired).await.context("failed to retire what left the inventory")?;
 
         let (ready, ready_seen) = channel::channel(Readiness::Starting);
-        let room = GaugeRoom::new(store.clone(), clock.clone(), Arc::clone(&metrics), Arc::clone(&scanner), plan.clone());
+        let room =
+            GaugeRoom::new(store.clone(), clock.clone(), Arc::clone(&metrics), Arc::clone(&scanner), plan.clone());
         let shown = Shown { metrics: Arc::clone(&metrics), gauges: Arc::new(room), ready: ready_seen };
         let delivery = Delivery::new(
             StoreOutbox { store: store.clone(), plan: plan.clone() },

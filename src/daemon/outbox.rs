@@ -98,7 +98,12 @@ impl Outbox for StoreOutbox {
 impl StoreOutbox {
     /// What the other receivers are told of one, and which: of an end those who were told the beginning, of all else
     /// those that take messages themselves. Where there are none, log and metrics tell it alone.
-    async fn posts(&self, record: &Record, say: Say, now: Timestamp) -> Result<Vec<(Bulletin, Vec<String>)>, StoreError> {
+    async fn posts(
+        &self,
+        record: &Record,
+        say: Say,
+        now: Timestamp,
+    ) -> Result<Vec<(Bulletin, Vec<String>)>, StoreError> {
         let Record { message, receiver, fate, condition, .. } = record;
         let plan = self.plan.plan();
         if !plan.receivers.contains(receiver) {

@@ -186,7 +186,12 @@ fn words(report: &Report<'_>) -> (String, Severity, String, Vec<String>) {
     let key = |what: &str, at: Timestamp| format!("{what} {}", at.as_millisecond());
     let waits = counted(report.waiting, "message waits for it", "messages wait for it");
     let given_up = counted(report.given_up, "was given up", "were given up");
-    let fails = format!("{} tries in a row have failed since {}. The last: {}.", condition.failures, minute(since), report.error);
+    let fails = format!(
+        "{} tries in a row have failed since {}. The last: {}.",
+        condition.failures,
+        minute(since),
+        report.error
+    );
     match say {
         Say::Failing => (
             key("fails", since),

@@ -95,7 +95,11 @@ pub(super) fn tell(tally: &impl Tally, done: &Done, record: &Record) {
         }
         Fate::Dead { attempts, error } => {
             tracing::error!(
-                receiver, message = id, incident, tries = attempts, error,
+                receiver,
+                message = id,
+                incident,
+                tries = attempts,
+                error,
                 "message given up; `driftd alerts retry` sends it again"
             );
             tally.dead(receiver, reason);

@@ -20,8 +20,8 @@ mod reminder;
 mod route;
 
 pub use fold::{Desk, fold_notices};
-pub use route::{is_urgent, next_digest};
 use route::{Way, later, routed};
+pub use route::{is_urgent, next_digest};
 
 /// From one look at what nobody is reminded of to the next, and from one reminder of what was rejected to the next.
 const WEEK: Duration = Duration::from_hours(7 * 24);

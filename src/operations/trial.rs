@@ -59,9 +59,9 @@ fn bulletin(receiver: &str, now: Timestamp) -> Bulletin {
         severity: Severity::Info,
         impact: vec![Impact::Operational],
         headline: "test: messages of driftd arrive here".to_owned(),
-        summary: vec![
-            format!("Somebody ran `driftd receiver test {receiver}`. Nothing has drifted, and nothing is to be decided."),
-        ],
+        summary: vec![format!(
+            "Somebody ran `driftd receiver test {receiver}`. Nothing has drifted, and nothing is to be decided."
+        )],
         sections: Vec::new(),
         targets: Vec::new(),
     }

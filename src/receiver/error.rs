@@ -197,7 +197,9 @@ impl Reason {
             Self::Forbidden => "the name must not lead to link-local or metadata addresses: correct its DNS entry",
             Self::Refused => "nothing listens there: check the port, and whether the server runs",
             Self::Timeout => "check whether a firewall drops the packets, or whether the server is overloaded",
-            Self::Tls => "check `tls` and the port, the certificate's name and its date; `ca` trusts a private authority",
+            Self::Tls => {
+                "check `tls` and the port, the certificate's name and its date; `ca` trusts a private authority"
+            }
             Self::Auth => "check the credential, and whether the server asks for one at all",
             Self::Rejected => "the server's own log says why: check sender, recipients and path",
             Self::Deferred => "try again in a while; the server's own log says why",

@@ -73,7 +73,9 @@ pub(super) async fn send(
     if let Some(peer) = answer.remote_addr() {
         trail.note(|| format!("connected to {peer}"));
     }
-    trail.note(|| if secure { "protected by TLS, with a trusted certificate" } else { "not protected: http" }.to_owned());
+    trail.note(|| {
+        if secure { "protected by TLS, with a trusted certificate" } else { "not protected: http" }.to_owned()
+    });
     trail.note(|| format!("answered with status {}", answer.status().as_u16()));
     let judged = judge(answer.status(), answer.headers(), now);
     drain(answer).await;
@@ -85,7 +87,9 @@ async fn on_the_way(url: &Url, webhook: &Webhook, limits: &Limits, trail: &mut T
     let port = url.port_or_known_default().unwrap_or(0);
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']).to_owned();
     let (named, name) = match &webhook.url {
-        TextOrSecret::Text(_) => (format!("{}://{}:{port}", url.scheme(), url.host_str().unwrap_or_default()), host.as_str()),
+        TextOrSecret::Text(_) => {
+            (format!("{}://{}:{port}", url.scheme(), url.host_str().unwrap_or_default()), host.as_str())
+        }
         TextOrSecret::Secret(reference) => (format!("the {} URL of {reference}", url.scheme()), "its host"),
     };
     trail.note(|| format!("to {named}"));

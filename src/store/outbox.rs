@@ -11,9 +11,9 @@ use super::error::StoreError;
 use super::values::{pack_json, unpack_json};
 use super::views::{Found, MessageFilter, Pending, Retry};
 use crate::model::bulletin::Bulletin;
+use crate::model::condition::Fate;
 use crate::model::incident::IncidentId;
 use crate::model::notice::{Fold, Message, MessageState, Notice, Told};
-use crate::model::condition::Fate;
 use crate::model::target::TargetId;
 
 /// Messages handed out at a time, so that what is held in memory does not grow with what is owed.
@@ -330,29 +330,24 @@ pub(super) async fn pending(conn: &mut SqliteConnection) -> Result<Vec<Pending>,
 }
 
 /// What became of a message. A delivered one stays delivered.
-pub(super) async fn fate(
-    conn: &mut SqliteConnection,
-    id: &str,
-    fate: &Fate,
-    now: Timestamp,
-) -> Result<(), StoreError> {
+pub(super) async fn fate(conn: &mut SqliteConnection, id: &str, fate: &Fate, now: Timestamp) -> Result<(), StoreError> {
     let query = match fate {
         Fate::Sent => sqlx::query(
             "UPDATE message SET state = 'sent', attempts = attempts + 1, error = NULL, sent_at = ? \
              WHERE id = ? AND state <> 'sent'",
         )
         .bind(millis(now)),
-        Fate::Again { attempts, at, error } => sqlx::query(
-            "UPDATE message SET attempts = ?, next_at = ?, error = ? WHERE id = ? AND state = 'pending'",
-        )
-        .bind(*attempts)
-        .bind(millis(*at))
-        .bind(error.as_str()),
-        Fate::Dead { attempts, error } => sqlx::query(
-            "UPDATE message SET state = 'dead', attempts = ?, error = ? WHERE id = ? AND state = 'pending'",
-        )
-        .bind(*attempts)
-        .bind(error.as_str()),
+        Fate::Again { attempts, at, error } => {
+            sqlx::query("UPDATE message SET attempts = ?, next_at = ?, error = ? WHERE id = ? AND state = 'pending'")
+                .bind(*attempts)
+                .bind(millis(*at))
+                .bind(error.as_str())
+        }
+        Fate::Dead { attempts, error } => {
+            sqlx::query("UPDATE message SET state = 'dead', attempts = ?, error = ? WHERE id = ? AND state = 'pending'")
+                .bind(*attempts)
+                .bind(error.as_str())
+        }
     };
     query.bind(id).execute(conn).await?;
     Ok(())

@@ -9,11 +9,11 @@ use super::{
     Result, Retry, Store, Synced, Tried, Unchanged, WriteSide, commit, conditions, memory, outbox, runs, targets,
 };
 use crate::model::bulletin::Bulletin;
+use crate::model::condition::Fate;
 use crate::model::memory::Memory;
 use crate::model::notice::Fold;
 use crate::model::settlement::Settlement;
 use crate::model::snapshot::Snapshot;
-use crate::model::condition::Fate;
 use crate::model::target::{TargetId, TargetSummary};
 
 /// Targets written in one transaction of a flush, so that a commit never waits for all of them.

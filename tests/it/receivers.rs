@@ -7,11 +7,11 @@ use http::StatusCode;
 
 use crate::digest;
 use crate::support::daemon::{Daemon, Home};
-use crate::support::{eventually, until};
 use crate::support::peer::{Script, ScriptedPeer};
 use crate::support::ports::free_port;
 use crate::support::smtp::{PASSWORD, Smtp, USER};
 use crate::support::webhook::Hook;
+use crate::support::{eventually, until};
 use crate::upgrade;
 
 /// The message of `receiver` about an incident.
@@ -103,7 +103,8 @@ async fn a_message_is_tried_ten_times_over_days_and_restarts_and_comes_back_by_r
     }
     // The other receiver is told of both, and lists say so too.
     for told in ["HIGH driftd: receiver hook takes no messages", "HIGH driftd: a message to hook was given up"] {
-        until(told, || smtp.mails().iter().any(|mail| mail.header("Subject").as_deref() == Some(told)).then_some(())).await;
+        until(told, || smtp.mails().iter().any(|mail| mail.header("Subject").as_deref() == Some(told)).then_some(()))
+            .await;
     }
     let listed = home.driftd(&["alerts", "--dead"]).await;
     let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
@@ -252,7 +253,8 @@ async fn a_test_says_what_happened_on_the_way_without_a_daemon() {
     let webhook = |url: &str| format!("{{ name: hook, webhook: {{ url: {url:?} }} }}");
     let secrets = right.path().display().to_string();
     let mut said = Vec::new();
-    let mut say = async |what: &str, home: Home, name: &str| said.push(format!("== {what}\n{}", test(&home, name).await));
+    let mut say =
+        async |what: &str, home: Home, name: &str| said.push(format!("== {what}\n{}", test(&home, name).await));
     say("mail arrives", with(&mail(&smtp, "starttls", &password)), "owners").await;
     say("a wrong password", with(&mail(&smtp, "starttls", &wrong)), "owners").await;
     say("TLS from the first byte where it is not spoken", with(&mail(&smtp, "implicit", &password)), "owners").await;

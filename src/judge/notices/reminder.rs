@@ -68,7 +68,8 @@ pub(super) fn notice(
     let way = ask_routes(receiver, stands.as_ref(), incident, body, desk, now);
     let repeat = way.and_then(|way| way.repeat(body.alert.severity));
     let due_at = later(now, repeat.unwrap_or(WEEK).max(Duration::from_mins(1)));
-    let parts = [receiver, &incident.to_string(), AlertType::DriftReminder.as_str(), &due_at.as_millisecond().to_string()];
+    let parts =
+        [receiver, &incident.to_string(), AlertType::DriftReminder.as_str(), &due_at.as_millisecond().to_string()];
     Notice {
         id: format!("n-{}", short(Digest::of_parts(parts))),
         receiver: receiver.to_owned(),

@@ -82,12 +82,8 @@ pub(super) fn routed<'a>(event: &Event, audience: &Audience<'a>) -> BTreeMap<&'a
     let mut matched = false;
     for route in audience.routes.iter().filter(|route| matches(&route.matches, event, audience.target)) {
         matched = true;
-        let way = Way {
-            lane: Lane::Message,
-            wait: route.group_wait,
-            interval: route.group_interval,
-            repeat: route.repeat,
-        };
+        let way =
+            Way { lane: Lane::Message, wait: route.group_wait, interval: route.group_interval, repeat: route.repeat };
         for receiver in &route.to {
             let quickest = taken.entry(receiver.as_str()).or_insert(way);
             if way.wait < quickest.wait {

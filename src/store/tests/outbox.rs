@@ -3,8 +3,8 @@
 use super::fixtures::{Fixture, at, first, id, incident_id, message, notice, quiet, whole};
 use crate::model::alert::AlertType;
 use crate::model::bulletin::{Bulletin, Passage};
-use crate::model::memory::LedgerHead;
 use crate::model::condition::{Condition, Fate};
+use crate::model::memory::LedgerHead;
 use crate::model::notice::{Fold, Lane, Message, MessageState, Payment, PutOff, Told};
 use crate::model::rule::{Impact, Severity};
 use crate::model::settlement::Settlement;
@@ -18,7 +18,12 @@ async fn owing() -> Fixture {
 }
 
 async fn fold_one(fixture: &Fixture, message: &Message) {
-    let notice = notice(&message.receiver, message.body.alert.incident.as_ref().unwrap().revision, message.body.alert.kind, 1000);
+    let notice = notice(
+        &message.receiver,
+        message.body.alert.incident.as_ref().unwrap().revision,
+        message.body.alert.kind,
+        1000,
+    );
     fixture.commit(&Settlement { notices: vec![notice.clone()], ..quiet(2, 400) }, None).await;
     fixture.store.fold(&paying(message, &notice.id)).await.unwrap();
 }

@@ -71,8 +71,7 @@ fn what_was_rejected_is_recalled_once_a_week_whatever_its_severity() {
         units: vec![unit(Severity::Medium, &[Impact::Breaking], UnitMark::Rejected)],
         ..standing(Severity::Medium)
     };
-    let office =
-        Office { told: vec![told("mail", DriftOpened, 1)], incident: Some(rejected), ..Office::default() };
+    let office = Office { told: vec![told("mail", DriftOpened, 1)], incident: Some(rejected), ..Office::default() };
     assert_eq!(office.put_off(at(DAY)), Some(at(7 * DAY)));
     let alert = office.reminded(at(7 * DAY)).unwrap().body.alert;
     assert_eq!(alert.incident.unwrap().state, "rejected");
