@@ -257,12 +257,30 @@ pub enum InventoryVerb {
 /// What to do with the configuration.
 #[derive(Debug, Subcommand)]
 pub enum ConfigVerb {
-    /// Read both files and tell every mistake
+    /// Read all files and tell every mistake
     Check,
+    /// Write a file's JSON Schema, for editors
+    Schema {
+        /// Of which file
+        #[arg(value_enum, default_value_t = SchemaFile::Driftd)]
+        file: SchemaFile,
+    },
+}
+
+/// A file that has a schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SchemaFile {
+    /// `driftd.yaml`
+    Driftd,
+    /// An inventory file
+    Inventory,
+    /// An inventory file that another program writes
+    Listed,
 }
 
 mod answer;
 mod ask;
+mod config;
 mod diff;
 pub mod exit;
 mod page;
@@ -305,7 +323,8 @@ pub async fn run(cli: Cli) -> anyhow::Result<Exit> {
             // The daemon may run in another directory.
             ask(Request::Release { file: std::path::absolute(file)? }).await
         }
-        Verb::Config(ConfigVerb::Check) => rules::config_check(config, cli.output),
+        Verb::Config(ConfigVerb::Check) => self::config::check(config, cli.output),
+        Verb::Config(ConfigVerb::Schema { file }) => self::config::schema(file),
         Verb::Rules => rules::all(cli.output),
         Verb::Explain { rule } => rules::explain(cli.output, &rule),
     }

@@ -9,11 +9,14 @@
 mod daemon_file;
 mod elements;
 mod error;
+mod files;
+mod glob;
 mod held;
 mod hiding;
+mod inventories;
 mod inventory_file;
-mod listed;
 mod reader;
+mod schema;
 mod source;
 mod spelling;
 mod tree;
@@ -22,20 +25,25 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use ipnet::IpNet;
+use jiff::Timestamp;
 
 use crate::model::confirm::Confirm;
 use crate::model::inventory::{Auth, Target};
 use crate::model::notice::Route;
+use crate::model::policy::Ignore;
 use crate::model::receiver::{Channel, Receiver};
 use crate::model::secret::{SecretRef, TextOrSecret};
 use crate::model::settings::{Backups, Person, Retention, SelfCheck};
+use crate::model::target::TargetId;
 use crate::secret::Environment;
 
+use inventories::{Inventory, Moment};
 use reader::Reader;
 
 pub use error::{ConfigError, Mistake, Mistakes, Place, Snippet, Spot};
-pub use held::{Held, HeldReason, InventoryPart, LastFile, LastGood, key};
-pub use listed::expand;
+pub use files::expand;
+pub use held::{Held, HeldReason, InventoryPart, LastFile, LastGood, Warning, key};
+pub use schema::{Described, schema};
 
 /// Everything that the files say, defaults applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +54,8 @@ pub struct Config {
     pub listed: Vec<PathBuf>,
     /// The inventory files it was read from, in order.
     pub inventory_files: Vec<PathBuf>,
+    /// The directories in which inventory files are looked for, also those of patterns that match nothing yet.
+    pub inventory_directories: Vec<PathBuf>,
     /// The SQLite database.
     pub store: PathBuf,
     /// The control socket.
@@ -78,12 +88,14 @@ pub struct Config {
     pub parts: Vec<InventoryPart>,
     /// Inventory files that are not used as they are.
     pub held: Vec<Held>,
+    /// What is no mistake and should be known.
+    pub warnings: Vec<Warning>,
 }
 
 impl Config {
-    /// Every reference to a secret in it, receivers' and targets'.
+    /// Every reference to a secret in it: people's, receivers' and targets'.
     pub fn secrets(&self) -> Vec<&SecretRef> {
-        let mut secrets = Vec::new();
+        let mut secrets: Vec<&SecretRef> = self.people.iter().map(|person| &person.token).collect();
         for receiver in &self.receivers {
             match &receiver.channel {
                 Channel::Console => {}
@@ -99,6 +111,21 @@ impl Config {
             secrets.extend(target.headers.iter().filter_map(|(_, value)| referred(value)));
         }
         secrets
+    }
+
+    /// What is ignored no more at `now`, and of which targets: it is inert, and may be taken out.
+    pub fn expired(&self, now: Timestamp) -> Vec<(&Ignore, Vec<&TargetId>)> {
+        let mut expired: Vec<(&Ignore, Vec<&TargetId>)> = Vec::new();
+        for target in &self.targets {
+            for ignore in target.policy.ignore.iter().filter(|ignore| ignore.until.is_some_and(|until| until <= now)) {
+                // Those of a profile are the same for all its targets.
+                match expired.iter_mut().find(|(known, _)| *known == ignore) {
+                    Some((_, targets)) => targets.push(&target.id),
+                    None => expired.push((ignore, vec![&target.id])),
+                }
+            }
+        }
+        expired
     }
 }
 
@@ -125,43 +152,36 @@ pub struct ScanSettings {
 pub fn locate(flag: Option<&Path>, environment: &Environment) -> PathBuf {
     let written = flag.map(Path::to_owned).or_else(|| environment.path("DRIFTD_CONFIG"));
     let here = || Some(PathBuf::from("./config/driftd.yaml")).filter(|path| path.exists());
-    written.or_else(here).unwrap_or_else(|| PathBuf::from("/etc/driftd/driftd.yaml"))
+    written.or_else(here).unwrap_or_else(|| PathBuf::from(daemon_file::LAST_PLACE))
 }
 
-/// Reads `driftd.yaml` and the inventory files that it lists.
+/// Where the daemon is, which `driftd.yaml` alone says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Places {
+    /// The SQLite database.
+    pub store: PathBuf,
+    /// The control socket.
+    pub control: PathBuf,
+}
+
+/// Reads of `driftd.yaml` where the daemon is: also with a wrong inventory it can be asked, and the last good one lies
+/// in its store.
+///
+/// # Errors
+/// All the mistakes in that file.
+pub fn places(path: &Path, environment: &Environment) -> Result<Places, Mistakes> {
+    let mut reader = Reader::new(environment, None);
+    let places = daemon_file::read(&mut reader, path).map(|file| file.places(environment));
+    reader.finish(places)
+}
+
+/// Reads `driftd.yaml` and the inventory files that it lists, without any last good version. Which rules there are is
+/// not looked at.
 ///
 /// # Errors
 /// All the mistakes in them, in the order of files and lines.
 pub fn load(path: &Path, environment: &Environment) -> Result<Config, Mistakes> {
-    let mut reader = Reader::new(environment);
-    let config = daemon_file::read(&mut reader, path).map(|file| {
-        let listed = file.inventory.iter().map(|listed| listed.path.clone()).collect();
-        let inventory_files = listed::files(&mut reader, file.inventory);
-        let targets = inventory_file::read(&mut reader, &inventory_files);
-        let store = file.store.unwrap_or_else(|| default_store(environment));
-        Config {
-            file: path.to_owned(),
-            listed,
-            inventory_files,
-            control: file.control.unwrap_or_else(|| default_control(environment, &store)),
-            store,
-            metrics_listen: file.metrics_listen.unwrap_or(elements::address::METRICS),
-            scan: file.scan,
-            confirm: file.confirm,
-            egress_allow: file.egress_allow,
-            listen: None,
-            people: Vec::new(),
-            retention: Retention::default(),
-            backups: None,
-            self_check: SelfCheck::default(),
-            receivers: file.receivers,
-            routes: file.routes,
-            targets,
-            parts: Vec::new(),
-            held: Vec::new(),
-        }
-    });
-    reader.finish(config)
+    read(path, Reader::new(environment, None), &LastGood::default(), Moment::Reload)
 }
 
 /// Reads them for a daemon that runs: a wrong file that another program writes is held at its last good version, any
@@ -172,10 +192,10 @@ pub fn load(path: &Path, environment: &Environment) -> Result<Config, Mistakes> 
 pub fn load_with(
     path: &Path,
     environment: &Environment,
-    _last_good: &LastGood,
-    _rules: &[&str],
+    last_good: &LastGood,
+    rules: &[&str],
 ) -> Result<Config, Mistakes> {
-    load(path, environment)
+    read(path, Reader::new(environment, Some(rules)), last_good, Moment::Reload)
 }
 
 /// Reads them for a daemon that starts: a wrong inventory file of any kind is held at its last good version, if there
@@ -189,30 +209,64 @@ pub fn load_at_start(
     last_good: &LastGood,
     rules: &[&str],
 ) -> Result<Config, Mistakes> {
-    load_with(path, environment, last_good, rules)
+    read(path, Reader::new(environment, Some(rules)), last_good, Moment::Start)
 }
 
-/// Where `driftd.yaml` alone says that a daemon's store and control socket are: to be asked before the inventory is
-/// read, and when it is wrong.
-///
-/// # Errors
-/// All the mistakes in that file.
-pub fn places(path: &Path, environment: &Environment) -> Result<Places, Mistakes> {
-    let mut reader = Reader::new(environment);
-    let places = daemon_file::read(&mut reader, path).map(|file| {
-        let store = file.store.unwrap_or_else(|| default_store(environment));
-        Places { control: file.control.unwrap_or_else(|| default_control(environment, &store)), store }
+fn read(path: &Path, mut reader: Reader<'_>, last_good: &LastGood, moment: Moment) -> Result<Config, Mistakes> {
+    let config = daemon_file::read(&mut reader, path).map(|mut file| {
+        let entries = std::mem::take(&mut file.inventory);
+        let listed = entries.iter().map(|entry| entry.path.clone()).collect();
+        let inventory_directories = entries.iter().map(elements::inventory::Files::directory).collect();
+        let mut warnings = Vec::new();
+        let files = files::of(&mut reader, entries, last_good, &mut warnings);
+        let inventory_files = files.iter().map(|file| file.path.clone()).collect();
+        let mut inventory = inventories::read(&mut reader, files, &file, last_good, moment);
+        inventory.warnings.extend(warnings);
+        let config = assemble(path, file, inventory, (inventory_files, inventory_directories), reader.environment);
+        Config { listed, ..config }
     });
-    reader.finish(places)
+    reader.finish(config)
 }
 
-/// Where a daemon is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Places {
-    /// The SQLite database.
-    pub store: PathBuf,
-    /// The control socket.
-    pub control: PathBuf,
+fn assemble(
+    path: &Path,
+    file: daemon_file::DaemonFile,
+    inventory: Inventory,
+    (inventory_files, inventory_directories): (Vec<PathBuf>, Vec<PathBuf>),
+    environment: &Environment,
+) -> Config {
+    let Places { store, control } = file.places(environment);
+    Config {
+        file: path.to_owned(),
+        listed: Vec::new(),
+        inventory_files,
+        inventory_directories,
+        store,
+        control,
+        metrics_listen: file.metrics_listen.unwrap_or(elements::address::METRICS),
+        scan: file.scan,
+        confirm: file.confirm,
+        egress_allow: file.egress_allow,
+        listen: file.listen,
+        people: file.people,
+        retention: file.retention,
+        backups: file.store.backups,
+        self_check: file.self_check,
+        receivers: file.receivers,
+        routes: file.routes,
+        targets: inventory.targets,
+        parts: inventory.parts,
+        held: inventory.held,
+        warnings: inventory.warnings,
+    }
+}
+
+impl daemon_file::DaemonFile {
+    fn places(&self, environment: &Environment) -> Places {
+        let store = self.store.sqlite.clone().unwrap_or_else(|| default_store(environment));
+        let control = self.control.clone().unwrap_or_else(|| default_control(environment, &store));
+        Places { store, control }
+    }
 }
 
 /// In systemd's directory of state, else in the working directory.

@@ -140,6 +140,7 @@ impl Daemon {
         let carries = reload::take_inventory(&office, &scanner, Plan::of(&config), None, |plan| swap.to(plan)).await?;
         carries.refused.iter().for_each(|why| tracing::warn!(why, "a past was not carried over"));
         scanner.remember_all(&config.targets).await?;
+        reload::tell_warnings(&config);
         reload::tell_held(&reload::held(&config));
         reload::tell_inventory(&metrics, &config);
 

@@ -58,18 +58,18 @@ fn exit(answer: &Answer) -> Exit {
 pub(super) async fn asked(config: Option<&Path>, request: Request) -> anyhow::Result<Result<Answer, Refused>> {
     let environment = Environment::process();
     let file = config::locate(config, &environment);
-    // The daemon can be asked about a configuration that is wrong.
-    let control = match config::places(&file, &environment) {
-        Ok(places) => places.control,
-        Err(_) => config::load(&file, &environment)?.control,
+    // A daemon can be asked also with an inventory that is wrong by now.
+    let places = match config::places(&file, &environment) {
+        Ok(places) => places,
+        // With the mistakes of the inventory, if there are any.
+        Err(mistakes) => return Err(config::load(&file, &environment).map_or_else(Into::into, |_| mistakes.into())),
     };
-    match control::ask(&control, &request).await {
+    match control::ask(&places.control, &request).await {
         Ok(answer) => Ok(answer),
         Err(AskError::NoDaemon(socket)) => {
-            let config = config::load(&file, &environment)?;
             // The lock is held until the answer is there: nobody writes behind a running daemon.
-            let _lock = Store::lock(&config.store).map_err(|error| locked(&error, &socket))?;
-            let office = alone(config).await?;
+            let _lock = Store::lock(&places.store).map_err(|error| locked(&error, &socket))?;
+            let office = alone(config::load(&file, &environment)?).await?;
             let answer = office.answer(request, &control::person(nix::unistd::geteuid().as_raw())).await;
             office.store.close().await.context("failed to close the store")?;
             Ok(answer)

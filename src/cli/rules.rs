@@ -1,16 +1,13 @@
-//! `rules`, `explain` and `config check`: what needs neither store nor daemon.
+//! `rules` and `explain`: the table of rules.
 
 use std::fmt::Write as _;
-use std::path::Path;
 
 use serde_json::{Value, json};
 
 use super::Output;
 use super::exit::Exit;
 use super::page::{self, Table};
-use crate::config;
 use crate::judge::rules::{self, Rule};
-use crate::secret::Environment;
 
 /// Lists all rules.
 ///
@@ -122,23 +119,4 @@ fn distance(left: &str, right: &str) -> usize {
         row = next;
     }
     row.last().copied().unwrap_or(0)
-}
-
-/// Reads both files and tells every mistake.
-///
-/// # Errors
-/// The mistakes.
-pub(super) fn config_check(file: Option<&Path>, output: Output) -> anyhow::Result<Exit> {
-    let environment = Environment::process();
-    let file = config::locate(file, &environment);
-    let config = config::load(&file, &environment)?;
-    let (targets, receivers, routes) = (config.targets.len(), config.receivers.len(), config.routes.len());
-    match output {
-        Output::Human => page::write(&format!(
-            "{} is right: {targets} targets, {receivers} receivers, {routes} routes\n",
-            file.display()
-        ))?,
-        Output::Json => page::json(&json!({ "targets": targets, "receivers": receivers, "routes": routes }))?,
-    }
-    Ok(Exit::Fine)
 }

@@ -2,22 +2,28 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ipnet::IpNet;
 
 use super::ScanSettings;
-use super::elements::inventory::{ENTRY, Listed};
+use super::elements::inventory::{ENTRY, Files};
+use super::elements::profile::Profiles;
 use super::elements::{
-    Element, Form, Shape, address, confirm, egress, inventory, receiver, route, scan, socket, store,
+    Element, Form, Shape, address, confirm, egress, inventory, person, profile, receiver, retention, route, scan,
+    socket, store,
 };
 use super::error::ConfigError;
 use super::inventory_file;
-use super::reader::{At, Fields, Reader};
+use super::reader::{At, Elsewhere, Fields, Reader};
 use super::tree::{Node, Value};
 use crate::model::confirm::Confirm;
 use crate::model::notice::Route;
 use crate::model::receiver::Receiver;
+use crate::model::settings::{Person, Retention, SelfCheck};
+
+/// The last place where the file is looked for.
+pub(super) const LAST_PLACE: &str = "/etc/driftd/driftd.yaml";
 
 /// Nobody writes so much by hand.
 const MOST_MIB: u64 = 1;
@@ -26,12 +32,22 @@ const RECEIVER: Shape = Shape::Map(receiver::KEYS);
 const ROUTE: Shape = Shape::Map(route::KEYS);
 
 pub(super) const KEYS: &[Element] = &[
+    Element::new(
+        "listen",
+        Shape::Text(Form::Address),
+        "where `POST /-/reload` is served to `people`; nowhere when not given",
+    )
+    .also_called(&["bind"]),
     Element::new("metrics_listen", Shape::Text(Form::Address), "where metrics and health are served"),
     Element::new("store", Shape::Map(store::KEYS), "where everything is kept").also_called(&["database"]),
     Element::new("inventory", Shape::List(&ENTRY), "the files that list targets").also_called(&["inventories"]),
+    Element::new("profiles", profile::SHAPE, "what several targets share, and what those of listed files may have"),
     Element::new("scan", Shape::Map(scan::KEYS), "how scans are run"),
     Element::new("confirm", Shape::Map(confirm::KEYS), "how often and how long something must be seen"),
     Element::new("egress", Shape::Map(egress::KEYS), "special ranges opened for every target"),
+    Element::new("people", Shape::List(&person::ONE), "who may act over TCP; with none, nobody may")
+        .also_called(&["users"]),
+    Element::new("retention", Shape::Map(retention::KEYS), "how long things are kept"),
     Element::new("receivers", Shape::List(&RECEIVER), "where messages go"),
     Element::new("routes", Shape::List(&ROUTE), "which events go where"),
     Element::new("control", Shape::Text(Form::Path), "the path of the control socket"),
@@ -40,18 +56,28 @@ pub(super) const KEYS: &[Element] = &[
 /// The file, decoded; what it does not say is `None` or empty.
 #[derive(Debug)]
 pub(super) struct DaemonFile {
+    pub(super) listen: Option<SocketAddr>,
     pub(super) metrics_listen: Option<SocketAddr>,
-    pub(super) store: Option<PathBuf>,
+    pub(super) store: store::Store,
     pub(super) control: Option<PathBuf>,
-    pub(super) inventory: Vec<Listed>,
+    pub(super) inventory: Vec<Files>,
+    pub(super) profiles: Profiles,
     pub(super) scan: ScanSettings,
+    pub(super) self_check: SelfCheck,
     pub(super) confirm: Confirm,
     pub(super) egress_allow: Vec<IpNet>,
+    pub(super) people: Vec<Person>,
+    pub(super) retention: Retention,
     pub(super) receivers: Vec<Receiver>,
     pub(super) routes: Vec<Route>,
 }
 
-pub(super) fn read(reader: &mut Reader<'_>, path: &std::path::Path) -> Option<DaemonFile> {
+pub(super) fn read(reader: &mut Reader<'_>, path: &Path) -> Option<DaemonFile> {
+    // Nobody named it: it is the last that is looked for.
+    if path == Path::new(LAST_PLACE) && !path.exists() {
+        reader.refuse(path, ConfigError::NoConfig);
+        return None;
+    }
     let node = reader.open(path, MOST_MIB)?;
     decode(reader, &node)
 }
@@ -61,24 +87,36 @@ pub(super) fn decode(reader: &mut Reader<'_>, node: &Node) -> Option<DaemonFile>
     if !matches!(node.value, Value::Null) && !reader.is_of(node, &Shape::Map(KEYS), "the file") {
         return None;
     }
-    let elsewhere = (inventory_file::KEYS, "it belongs in a file that `inventory` lists");
+    let elsewhere = Elsewhere::Belongs(inventory_file::KEYS, "it belongs in a file that `inventory` lists");
     let fields = Fields::beside(reader, node, "driftd.yaml", KEYS, elsewhere);
     let names = fields.node("receivers").map(|node| names(reader, node)).unwrap_or_default();
     let receivers = |reader: &mut Reader<'_>, node| Some(reader.items(node, &RECEIVER, "a receiver", receiver::decode));
     let routes = |reader: &mut Reader<'_>, node| {
         Some(reader.items(node, &ROUTE, "a route", |reader, node| route::decode(reader, node, &names)))
     };
-    Some(DaemonFile {
+    let (scan, self_check) = fields.read(reader, "scan", scan::decode).unwrap_or_default();
+    let file = DaemonFile {
+        listen: fields.read(reader, "listen", address::decode),
         metrics_listen: fields.read(reader, "metrics_listen", address::decode),
-        store: fields.read(reader, "store", store::decode),
+        store: fields.read(reader, "store", store::decode).unwrap_or_default(),
         control: fields.read(reader, "control", socket::decode),
         inventory: fields.read(reader, "inventory", inventory::decode).unwrap_or_default(),
-        scan: fields.read(reader, "scan", scan::decode).unwrap_or_default(),
-        confirm: fields.read(reader, "confirm", confirm::decode).unwrap_or_default(),
+        profiles: fields.read(reader, "profiles", profile::decode).unwrap_or_default(),
+        scan,
+        self_check,
+        confirm: fields.read(reader, "confirm", confirm::decode).unwrap_or_default().over(Confirm::default()),
         egress_allow: fields.read(reader, "egress", egress::decode).unwrap_or_default(),
+        people: fields.read(reader, "people", person::decode).unwrap_or_default(),
+        retention: fields.read(reader, "retention", retention::decode).unwrap_or_default(),
         receivers: fields.read(reader, "receivers", receivers).unwrap_or_default(),
         routes: fields.read(reader, "routes", routes).unwrap_or_default(),
-    })
+    };
+    let metrics = file.metrics_listen.unwrap_or(address::METRICS);
+    // Port 0 is another one each time.
+    if file.listen.is_some_and(|listen| listen == metrics && listen.port() != 0) {
+        reader.mistake(fields.key_span("listen"), ConfigError::SameAddress);
+    }
+    Some(file)
 }
 
 /// The names of all receivers, also of those that are wrong otherwise: a route to one of these is no further mistake.

@@ -8,6 +8,7 @@ pub(super) mod auth;
 pub(super) mod baseline;
 pub(super) mod cadence;
 pub(super) mod confirm;
+pub(super) mod consumers;
 pub(super) mod count;
 pub(super) mod defaults;
 pub(super) mod duration;
@@ -15,13 +16,20 @@ pub(super) mod egress;
 pub(super) mod email;
 pub(super) mod flag;
 pub(super) mod headers;
+pub(super) mod hosts;
 pub(super) mod id;
 pub(super) mod impact;
 pub(super) mod inventory;
 pub(super) mod kind;
 pub(super) mod labels;
+pub(super) mod listed;
+pub(super) mod person;
+pub(super) mod place;
+pub(super) mod profile;
 pub(super) mod receiver;
+pub(super) mod retention;
 pub(super) mod route;
+pub(super) mod rule;
 pub(super) mod scan;
 pub(super) mod secret;
 pub(super) mod severity;
@@ -30,8 +38,12 @@ pub(super) mod socket;
 pub(super) mod store;
 pub(super) mod target;
 pub(super) mod text;
+pub(super) mod until;
 pub(super) mod url;
+pub(super) mod was;
 pub(super) mod webhook;
+pub(super) mod wish;
+pub(super) mod wishes;
 
 use super::tree::Value;
 
@@ -110,6 +122,16 @@ pub(super) enum Form {
     Free,
     /// IP address and port.
     Address,
+    /// Of a profile: a name, an address, or `*.` and a name.
+    Host,
+    /// A whole number and `%`.
+    Percent,
+    /// Facet and path.
+    Place,
+    /// The id of a rule, or a pattern of such.
+    Rule,
+    /// A date or an instant.
+    When,
     /// `mailto:` or `https:`.
     Contact,
     /// Five or six fields.
@@ -185,6 +207,11 @@ impl Form {
         match self {
             Self::Free => "a text",
             Self::Address => "an address and a port",
+            Self::Host => "a host",
+            Self::Percent => "a share, as `20%`",
+            Self::Place => "a place, as `mcp.tools/items/*/description`",
+            Self::Rule => "a rule",
+            Self::When => "a date or an instant",
             Self::Contact => "a `mailto:` or `https:` URL",
             Self::Cron => "a cron expression",
             Self::Comparison => "a severity",

@@ -8,8 +8,10 @@ use std::io;
 use std::path::PathBuf;
 
 use super::elements::secret::reason;
+use super::held::HeldReason;
 pub use super::source::Snippet;
 use super::source::{short, visible};
+use crate::model::target::TargetId;
 use crate::secret::SecretError;
 
 /// More mistakes are counted and not listed: a generated file can be wrong a hundred thousand times.
@@ -44,6 +46,7 @@ impl fmt::Display for Mistakes {
         }
         match self.more {
             0 => Ok(()),
+            1 => f.write_str("\n\nand 1 more mistake"),
             more => write!(f, "\n\nand {more} more mistakes"),
         }
     }
@@ -82,20 +85,30 @@ pub struct Place {
 
 impl fmt::Display for Mistake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.spot, self.error)?;
-        let remedy = self.error.remedy();
-        match &self.spot.place {
-            Some(place) => place.draw(f, "", &remedy)?,
-            None if remedy.is_empty() => {}
-            None => write!(f, "; {remedy}")?,
+        tell(f, &self.error, &self.spot, self.other.as_ref())
+    }
+}
+
+/// Writes a mistake: where and what, the line, what would be right, and the other place.
+pub(super) fn tell(
+    f: &mut fmt::Formatter<'_>,
+    error: &ConfigError,
+    spot: &Spot,
+    other: Option<&(Spot, &'static str)>,
+) -> fmt::Result {
+    write!(f, "{spot}: {error}")?;
+    let remedy = error.remedy();
+    match &spot.place {
+        Some(place) => place.draw(f, "", &remedy)?,
+        None if remedy.is_empty() => {}
+        None => write!(f, "; {remedy}")?,
+    }
+    match other {
+        Some((spot, role)) => {
+            write!(f, "\n  {spot}: {role}")?;
+            spot.place.as_ref().map_or(Ok(()), |place| place.draw(f, "  ", ""))
         }
-        match &self.other {
-            Some((spot, role)) => {
-                write!(f, "\n  {spot}: {role}")?;
-                spot.place.as_ref().map_or(Ok(()), |place| place.draw(f, "  ", ""))
-            }
-            None => Ok(()),
-        }
+        None => Ok(()),
     }
 }
 
@@ -293,19 +306,155 @@ pub enum ConfigError {
         /// Whose it is.
         why: &'static str,
     },
+    /// Neither of the files that are looked for is there.
+    #[error("there is no such file")]
+    NoConfig,
+    /// Two sockets at one address.
+    #[error("`listen` and `metrics_listen` are the same address")]
+    SameAddress,
+    /// A name of two people or consumers.
+    #[error("two {what} have the name `{}`", short(.name))]
+    DuplicateName {
+        /// Of what.
+        what: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// One token of two people.
+    #[error("two people have the same token")]
+    SameToken,
+    /// A target that names a profile that is not there.
+    #[error("there is no profile `{}`", short(.name))]
+    UnknownProfile {
+        /// The name.
+        name: String,
+        /// What was meant, or all profiles.
+        remedy: String,
+    },
+    /// A target where its profile may not be used.
+    #[error("the host `{}` is not of the profile `{}`", short(.host), short(.profile))]
+    NotOfProfile {
+        /// The target's host.
+        host: String,
+        /// The profile's name.
+        profile: String,
+        /// The profile's hosts.
+        hosts: String,
+    },
+    /// A secret of a profile that a listed file would send without TLS.
+    #[error("the profile `{}` sends a secret, which could be read on its way", short(.profile))]
+    InClear {
+        /// The profile's name.
+        profile: String,
+    },
+    /// A key that a listed file may not give.
+    #[error("a listed file may not give `{}`", short(.key))]
+    NotListed {
+        /// The key.
+        key: String,
+        /// Where it belongs.
+        why: &'static str,
+    },
+    /// A URL of a listed file where no service of ours can be.
+    #[error("a listed file may not name an address of this kind: {}", .0.replace('_', "-"))]
+    ForbiddenAddress(&'static str),
+    /// An id of a listed file that belongs to another one.
+    #[error("the id `{0}` belongs to another file")]
+    TakenTarget(TargetId),
+    /// An id that is claimed while its target is there.
+    #[error("`was` claims `{0}`, which is still a target")]
+    StillTarget(TargetId),
+    /// An id that is claimed twice.
+    #[error("`{0}` is claimed twice")]
+    ClaimedTwice(TargetId),
+    /// A file of a pattern that was there before.
+    #[error("the file is gone, and all its targets with it")]
+    Vanished,
+    /// A listed file without most of its targets.
+    #[error("{gone} of its {had} targets {} gone ({}); it may remove {may_remove}% at once", are(*.gone), short(.names))]
+    RemovesTooMany {
+        /// How many are gone.
+        gone: usize,
+        /// Of how many.
+        had: usize,
+        /// How many are left of all.
+        left: usize,
+        /// Some of those that are gone.
+        names: String,
+        /// The share that it may remove, in percent.
+        may_remove: u8,
+    },
     /// Defaults in two files.
     #[error("`defaults` stands in two inventory files")]
     DefaultsTwice,
 }
 
+const fn are(count: usize) -> &'static str {
+    if count == 1 { "is" } else { "are" }
+}
+
 impl ConfigError {
+    /// As what a file is held that has this mistake.
+    pub(super) fn held_as(&self) -> HeldReason {
+        match self {
+            Self::Unreadable(_) | Self::NotAFile | Self::TooLong(_) | Self::NotText => HeldReason::Unreadable,
+            Self::NoInventory(error) if error.kind() == io::ErrorKind::NotFound => HeldReason::Gone,
+            Self::NoInventory(_) => HeldReason::Unreadable,
+            Self::Vanished => HeldReason::Gone,
+            Self::MissingKey { key: "targets", .. }
+            | Self::NoValue("targets")
+            | Self::RemovesTooMany { left: 0, .. } => HeldReason::Empty,
+            Self::NotListed { .. }
+            | Self::ForbiddenAddress(_)
+            | Self::NotOfProfile { .. }
+            | Self::InClear { .. }
+            | Self::PlainSecret => HeldReason::Forbidden,
+            Self::TakenTarget(_) => HeldReason::Conflict,
+            Self::RemovesTooMany { .. } => HeldReason::RemovesTooMany,
+            Self::NotYaml(..)
+            | Self::TwoDocuments
+            | Self::TooComplex
+            | Self::UnknownKey { .. }
+            | Self::DuplicateKey { .. }
+            | Self::MissingKey { .. }
+            | Self::NoValue(_)
+            | Self::WrongKind { .. }
+            | Self::Excludes(..)
+            | Self::Needs { .. }
+            | Self::SecretShape
+            | Self::SecretUnavailable(_)
+            | Self::SecretUnfit { .. }
+            | Self::NotSupported(..)
+            | Self::OutOfRange { .. }
+            | Self::EmptyList
+            | Self::NoneOf { .. }
+            | Self::Limits { .. }
+            | Self::UnknownWord { .. }
+            | Self::Malformed { .. }
+            | Self::UnknownReceiver { .. }
+            | Self::DuplicateTarget(_)
+            | Self::DuplicateReceiver(_)
+            | Self::DuplicateHeader(_)
+            | Self::ForbiddenHeader { .. }
+            | Self::NoConfig
+            | Self::SameAddress
+            | Self::DuplicateName { .. }
+            | Self::SameToken
+            | Self::UnknownProfile { .. }
+            | Self::StillTarget(_)
+            | Self::ClaimedTwice(_)
+            | Self::DefaultsTwice => HeldReason::Invalid,
+        }
+    }
+
     /// What would be right, in a few words; empty when the mistake says it.
     pub fn remedy(&self) -> String {
         match self {
             Self::UnknownKey { remedy, .. }
             | Self::UnknownWord { remedy, .. }
             | Self::Malformed { remedy, .. }
-            | Self::UnknownReceiver { remedy, .. } => visible(remedy),
+            | Self::UnknownReceiver { remedy, .. }
+            | Self::UnknownProfile { remedy, .. } => visible(remedy),
             Self::SecretUnfit { remedy, .. } => (*remedy).to_owned(),
             Self::Unreadable(_)
             | Self::NotAFile
@@ -329,12 +478,29 @@ impl ConfigError {
             Self::PlainSecret | Self::SecretShape => {
                 "refer to it: `{ env: NAME }`, `{ file: PATH }` or `{ credential: NAME }`".to_owned()
             }
-            Self::SecretUnavailable(_) => "a receiver's secrets must be there at start".to_owned(),
+            Self::SecretUnavailable(_) => "secrets of receivers and people must be there at start".to_owned(),
             Self::OutOfRange { least, most } => format!("from {least} to {most}"),
             Self::DuplicateTarget(_) => "the id is the target: each has its own".to_owned(),
             Self::DuplicateReceiver(_) => "routes could not tell them apart".to_owned(),
             Self::DuplicateHeader(_) => "names of headers do not differ by case".to_owned(),
             Self::DefaultsTwice => "keep them in one file".to_owned(),
+            Self::NoConfig => "`./config/driftd.yaml` is not there either; name a file by `--config FILE` or \
+                               `DRIFTD_CONFIG`, or write one with `driftd init`"
+                .to_owned(),
+            Self::SameAddress => "give each its own".to_owned(),
+            Self::DuplicateName { .. } => "one name stands for one of them".to_owned(),
+            Self::SameToken => "each has their own, else the ledger could not tell them apart".to_owned(),
+            Self::NotOfProfile { hosts, .. } => format!("it is for {}", visible(hosts)),
+            Self::InClear { .. } => "write the URL with `https`".to_owned(),
+            Self::NotListed { why, .. } => (*why).to_owned(),
+            Self::ForbiddenAddress(_) => "what must be watched there is written by a person".to_owned(),
+            Self::TakenTarget(_) => "the id is the target: the file that had it keeps it".to_owned(),
+            Self::StillTarget(_) => "a target carries on what is no target any more".to_owned(),
+            Self::ClaimedTwice(_) => "one target carries it on".to_owned(),
+            Self::Vanished => "put it back, or let it go: `driftd inventory release FILE`".to_owned(),
+            Self::RemovesTooMany { .. } => {
+                "if that is meant, `driftd inventory release FILE` takes the file as it is".to_owned()
+            }
         }
     }
 }

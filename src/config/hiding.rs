@@ -84,7 +84,8 @@ pub(super) fn is_conventional_variable(name: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
 }
 
-fn hide_values(source: &mut Source, node: &Node) {
+/// Hides what a value holds, but for the names of references.
+pub(super) fn hide_values(source: &mut Source, node: &Node) {
     match &node.value {
         Value::Null => {}
         Value::Flag(_) | Value::Number | Value::Text(_) => source.hide(node.defined),

@@ -3,13 +3,15 @@
 //! A decoder takes a node and gives its value, or `None` when it has reported why not. `None` never stops another
 //! decoder: a mistake anywhere refuses the whole at the end, and until then everything is looked at.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::elements::{Element, Shape};
-use super::error::{ConfigError, MOST_LISTED, Mistake, Mistakes, Place, Spot};
-use super::hiding::{hide_in_text, hide_in_tree};
+use super::error::{ConfigError, MOST_LISTED, Mistake, Mistakes, Place, Spot, tell};
+use super::held::HeldReason;
+use super::hiding::{hide_in_text, hide_in_tree, hide_values};
 use super::source::{Source, Span};
 use super::spelling;
 use super::tree::{self, Entry, Node, Value};
@@ -19,7 +21,15 @@ use crate::secret::Environment;
 #[derive(Debug)]
 pub(super) struct Reader<'e> {
     pub(super) environment: &'e Environment,
+    /// The ids of all rules; `None`: a rule may have any.
+    pub(super) rules: Option<&'e [&'e str]>,
     sources: Vec<Source>,
+    findings: Findings,
+}
+
+/// Mistakes that were found.
+#[derive(Debug, Default)]
+pub(super) struct Findings {
     found: Vec<Found>,
     more: usize,
 }
@@ -31,6 +41,20 @@ pub(super) struct At {
     span: Option<Span>,
 }
 
+/// A mistake as it is told.
+struct Told<'r> {
+    sources: &'r [Source],
+    found: &'r Found,
+}
+
+impl fmt::Display for Told<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Found { at, error, other } = self.found;
+        let other = other.map(|(at, role)| (spot(self.sources, at), role));
+        tell(f, error, &spot(self.sources, *at), other.as_ref())
+    }
+}
+
 #[derive(Debug)]
 struct Found {
     at: At,
@@ -39,8 +63,8 @@ struct Found {
 }
 
 impl<'e> Reader<'e> {
-    pub(super) const fn new(environment: &'e Environment) -> Self {
-        Self { environment, sources: Vec::new(), found: Vec::new(), more: 0 }
+    pub(super) fn new(environment: &'e Environment, rules: Option<&'e [&'e str]>) -> Self {
+        Self { environment, rules, sources: Vec::new(), findings: Findings::default() }
     }
 
     /// Reads a file of at most so many MiB; what is decoded next is in it.
@@ -48,11 +72,47 @@ impl<'e> Reader<'e> {
         match read_text(path, most_mib) {
             Ok(text) => self.take(path, text),
             Err(error) => {
-                self.sources.push(Source::new(path.to_owned(), String::new()));
-                self.mistake_at(self.whole_file(), error, None);
+                self.refuse(path, error);
                 None
             }
         }
+    }
+
+    /// A mistake of a file that is not read.
+    pub(super) fn refuse(&mut self, path: &Path, error: ConfigError) {
+        self.sources.push(Source::new(path.to_owned(), String::new()));
+        self.mistake_at(self.whole_file(), error, None);
+    }
+
+    /// Does something whose mistakes are not the configuration's, but of what was done: a file may be wrong without
+    /// refusing the whole.
+    pub(super) fn aside<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> (T, Findings) {
+        let before = std::mem::take(&mut self.findings);
+        let done = work(self);
+        (done, std::mem::replace(&mut self.findings, before))
+    }
+
+    /// Takes mistakes for the configuration's.
+    pub(super) fn put_back(&mut self, findings: Findings) {
+        self.findings.extend(findings);
+    }
+
+    /// How many mistakes there are.
+    pub(super) const fn count(&self) -> usize {
+        self.findings.found.len().saturating_add(self.findings.more)
+    }
+
+    /// Mistakes in full, one text each.
+    pub(super) fn told(&self, findings: &mut Findings) -> Vec<String> {
+        findings.found.sort_by_key(|found| found.at);
+        let mut told: Vec<String> =
+            findings.found.iter().map(|found| Told { sources: &self.sources, found }.to_string()).collect();
+        match findings.more {
+            0 => {}
+            1 => told.push("and 1 more mistake".to_owned()),
+            more => told.push(format!("and {more} more mistakes")),
+        }
+        told
     }
 
     /// Takes a text for the content of a file.
@@ -74,11 +134,7 @@ impl<'e> Reader<'e> {
 
     /// A mistake anywhere, perhaps with its other half.
     pub(super) fn mistake_at(&mut self, at: At, error: ConfigError, other: Option<(At, &'static str)>) {
-        if self.found.len() < MOST_LISTED {
-            self.found.push(Found { at, error, other });
-        } else {
-            self.more = self.more.saturating_add(1);
-        }
+        self.findings.add(Found { at, error, other });
     }
 
     /// A stretch of the current file, to be remembered when another is current.
@@ -96,6 +152,14 @@ impl<'e> Reader<'e> {
         let current = self.current();
         if let Some(source) = self.sources.get_mut(current) {
             source.hide(node.defined);
+        }
+    }
+
+    /// Keeps everything in a value out of every snippet, but for names of references.
+    pub(super) fn hide_all(&mut self, node: &Node) {
+        let current = self.current();
+        if let Some(source) = self.sources.get_mut(current) {
+            hide_values(source, node);
         }
     }
 
@@ -158,7 +222,7 @@ impl<'e> Reader<'e> {
 
     /// Everything that was found, or `value` when nothing was.
     pub(super) fn finish<T>(self, value: Option<T>) -> Result<T, Mistakes> {
-        let Self { sources, mut found, more, .. } = self;
+        let Self { sources, findings: Findings { mut found, more }, .. } = self;
         match value {
             Some(value) if found.is_empty() => Ok(value),
             _ => {
@@ -179,6 +243,33 @@ impl<'e> Reader<'e> {
     }
 }
 
+impl Findings {
+    pub(super) const fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+
+    /// Adds others.
+    pub(super) fn extend(&mut self, others: Self) {
+        for found in others.found {
+            self.add(found);
+        }
+        self.more = self.more.saturating_add(others.more);
+    }
+
+    /// As what a file is held that has them.
+    pub(super) fn held_as(&self) -> Option<HeldReason> {
+        self.found.iter().map(|found| found.error.held_as()).min()
+    }
+
+    fn add(&mut self, found: Found) {
+        if self.found.len() < MOST_LISTED {
+            self.found.push(found);
+        } else {
+            self.more = self.more.saturating_add(1);
+        }
+    }
+}
+
 fn spot(sources: &[Source], at: At) -> Spot {
     let Some(source) = sources.get(at.file) else { return Spot { file: PathBuf::new(), place: None } };
     let place = at.span.map(|span| {
@@ -188,7 +279,8 @@ fn spot(sources: &[Source], at: At) -> Spot {
     Spot { file: source.path.clone(), place }
 }
 
-fn read_text(path: &Path, most_mib: u64) -> Result<String, ConfigError> {
+/// Reads a file of at most so many MiB.
+pub(super) fn read_text(path: &Path, most_mib: u64) -> Result<String, ConfigError> {
     // Looked at before it is opened: opening a pipe waits for its writer.
     if !fs::metadata(path).map_err(ConfigError::Unreadable)?.is_file() {
         return Err(ConfigError::NotAFile);
@@ -220,16 +312,16 @@ impl<'n> Fields<'n> {
         inside: &'static str,
         elements: &'static [Element],
     ) -> Self {
-        Self::beside(reader, node, inside, elements, (&[], ""))
+        Self::beside(reader, node, inside, elements, Elsewhere::Nowhere)
     }
 
-    /// The same, where people also write keys of another place: those elements, and where they belong.
+    /// The same, where people also write keys of another place.
     pub(super) fn beside(
         reader: &mut Reader<'_>,
         node: &'n Node,
         inside: &'static str,
         elements: &'static [Element],
-        elsewhere: (&'static [Element], &'static str),
+        elsewhere: Elsewhere,
     ) -> Self {
         let entries = match &node.value {
             Value::Map(entries) => entries.as_slice(),
@@ -296,13 +388,36 @@ impl<'n> Fields<'n> {
     }
 }
 
+/// Where a key that is unknown here may mean something.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Elsewhere {
+    /// Nowhere.
+    Nowhere,
+    /// These belong there.
+    Belongs(&'static [Element], &'static str),
+    /// Some have a mistake of their own; what they hold is not shown.
+    Refused(fn(&str) -> Option<ConfigError>),
+}
+
 fn unknown(
     reader: &mut Reader<'_>,
     entry: &Entry,
     inside: &'static str,
     elements: &'static [Element],
-    (others, belongs): (&'static [Element], &'static str),
+    elsewhere: Elsewhere,
 ) {
+    let (others, belongs) = match elsewhere {
+        Elsewhere::Nowhere => (&[] as &[Element], ""),
+        Elsewhere::Belongs(others, belongs) => (others, belongs),
+        Elsewhere::Refused(refused) => {
+            if let Some(error) = refused(&entry.key) {
+                reader.hide_all(&entry.value);
+                reader.mistake(entry.span, error);
+                return;
+            }
+            (&[] as &[Element], "")
+        }
+    };
     let keys: Vec<&str> = elements.iter().map(|element| element.key).collect();
     let called = elements.iter().find(|element| element.also_called.contains(&entry.key.as_str()));
     let remedy = if let Some(element) = called {

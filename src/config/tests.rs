@@ -8,15 +8,20 @@ use crate::model::inventory::Cadence;
 use crate::model::target::BaselineMode;
 
 /// Variables that the files of these tests refer to.
-const VARIABLES: [(&str, &str); 4] = [
+const VARIABLES: [(&str, &str); 6] = [
     ("HOOK_URL", "https://hooks.example.com/T0/s3cr3t"),
     ("HOOK_SECRET", "whsec_c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0"),
     ("SMTP_PASSWORD", "correct horse"),
     ("PLAIN", "hunter2-value"),
+    ("ONCALL_TOKEN", "t0ken-of-oncall-0123456789"),
+    ("SHORT_TOKEN", "t0ken"),
 ];
 
+/// Rules that there are.
+const RULES: [&str; 4] = ["tool.removed", "tool.description-rewritten", "prompt.removed", "x.other-changed"];
+
 /// Whatever is wrong, none of these is ever shown.
-const SECRETS: [&str; 3] = ["hunter2", "correct horse", "s3cr3t"];
+const SECRETS: [&str; 4] = ["hunter2", "correct horse", "s3cr3t", "t0ken"];
 
 fn configs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/configs")
@@ -37,13 +42,14 @@ fn files(start: &str) -> Vec<PathBuf> {
 
 /// Loads a `driftd.yaml`, or an inventory when its name says so.
 fn load_either(file: &Path, name: &str) -> Result<Config, Mistakes> {
+    let load = |file: &Path| load_with(file, &environment(), &LastGood::default(), &RULES);
     if !name.starts_with("bad-inventory-") {
-        return load(file, &environment());
+        return load(file);
     }
     let directory = tempfile::tempdir().unwrap();
     let main = directory.path().join("driftd.yaml");
     fs::write(&main, format!("inventory: [ \"{}\" ]", file.display())).unwrap();
-    load(&main, &environment())
+    load(&main)
 }
 
 /// Writes files into a new directory and loads the first.
@@ -70,8 +76,9 @@ fn every_good_file_is_taken() {
     let files = files("good-");
     assert!(files.len() >= 4, "{files:?}");
     for file in files {
-        if let Err(mistakes) = load(&file, &environment()) {
-            panic!("{}:\n{mistakes}", file.display());
+        match load_with(&file, &environment(), &LastGood::default(), &RULES) {
+            Ok(config) => assert_eq!(config.held, [], "{}", file.display()),
+            Err(mistakes) => panic!("{}:\n{mistakes}", file.display()),
         }
     }
 }
@@ -102,10 +109,12 @@ fn as_shipped_it_starts_anywhere() {
     assert_eq!(config.store, Path::new("driftd.db"));
     assert_eq!(config.control, Path::new("driftd.sock"));
     assert_eq!(config.metrics_listen.to_string(), "127.0.0.1:7439");
+    assert_eq!((config.listen, config.people.len()), (None, 0));
+    assert_eq!((&config.held[..], &config.backups), (&[][..], &None));
 }
 
 /// Takes the `#` away from the examples: it has no space after it, or the spaces of a nested line.
-fn uncommented(text: &str) -> String {
+pub(super) fn uncommented(text: &str) -> String {
     let line = |line: &str| match line.strip_prefix('#') {
         Some(rest) if !rest.is_empty() && (!rest.starts_with(' ') || rest.starts_with("  ")) => {
             format!("{rest}\n")
@@ -125,12 +134,13 @@ fn the_examples_that_are_shipped_are_right_and_complete() {
     fs::write(directory.path().join("inventory.yaml"), &inventory).unwrap();
     fs::write(directory.path().join("example-ca.pem"), "-----BEGIN CERTIFICATE-----\n").unwrap();
     fs::write(directory.path().join("smtp"), "correct horse\n").unwrap();
+    fs::write(directory.path().join("oncall"), "0123456789abcdef0123456789abcdef\n").unwrap();
     let credentials = directory.path().to_str().unwrap();
     let environment = Environment::from_map(VARIABLES.into_iter().chain([("CREDENTIALS_DIRECTORY", credentials)]));
     let config = load(&directory.path().join("driftd.yaml"), &environment).unwrap_or_else(|mistakes| {
         panic!("{mistakes}");
     });
-    assert_eq!((config.receivers.len(), config.routes.len(), config.targets.len()), (3, 3, 3));
+    assert_eq!((config.receivers.len(), config.routes.len(), config.targets.len()), (3, 3, 4));
     // No key is without an example.
     for (text, keys) in [
         (&main, daemon_file::KEYS),
@@ -140,6 +150,16 @@ fn the_examples_that_are_shipped_are_right_and_complete() {
         (&main, elements::webhook::KEYS),
         (&main, elements::route::KEYS),
         (&main, elements::scan::KEYS),
+        (&main, elements::person::KEYS),
+        (&main, elements::profile::KEYS),
+        (&main, elements::retention::KEYS),
+        (&main, elements::store::KEYS),
+        (&main, elements::store::BACKUPS),
+        (&main, elements::inventory::KEYS),
+        (&inventory, elements::wish::IGNORE_KEYS),
+        (&inventory, elements::wish::SEVERITY_KEYS),
+        (&inventory, elements::wish::AUTO_ACCEPT_KEYS),
+        (&inventory, elements::consumers::KEYS),
         (&inventory, inventory_file::KEYS),
         (&inventory, elements::target::KEYS),
         (&inventory, elements::defaults::KEYS),
@@ -158,7 +178,8 @@ fn everything_that_can_be_said_arrives() {
     });
     assert_eq!(config.store, configs().join("data/driftd.db"));
     assert_eq!(config.control, Path::new("/run/driftd/driftd.sock"));
-    assert_eq!(config.inventory_files.len(), 2);
+    assert_eq!(config.inventory_files.len(), 3);
+    assert_eq!(config.inventory_directories.len(), 3);
     assert_eq!(
         config.scan,
         ScanSettings { concurrency: 8, per_host: 1, contact: Some("mailto:ops@example.com".into()) }
@@ -168,18 +189,62 @@ fn everything_that_can_be_said_arrives() {
     let names: Vec<_> = config.receivers.iter().map(|receiver| receiver.name.as_str()).collect();
     assert_eq!(names, ["terminal", "ops-mail", "hook"]);
     let ids: Vec<_> = config.targets.iter().map(|target| target.id.as_str()).collect();
-    assert_eq!(ids, ["tickets", "wiki", "from-team-a"]);
-    let [tickets, wiki, team] = config.targets.as_slice() else { panic!("{ids:?}") };
+    assert_eq!(ids, ["tickets", "wiki", "from-team-a", "generated-one", "generated-two"]);
+    let [tickets, wiki, team, one, two] = config.targets.as_slice() else { panic!("{ids:?}") };
     assert_eq!(tickets.auth, Some(Auth::Bearer(SecretRef::File(configs().join("parts/../token")))));
     assert_eq!(tickets.cadence, Cadence::Every(Duration::from_secs(300)));
     assert_eq!(wiki.baseline, BaselineMode::Approve);
     assert!(matches!(&wiki.cadence, Cadence::Cron { timezone, .. } if timezone == "Europe/Madrid"));
     let secrets: Vec<_> = config.secrets().iter().map(ToString::to_string).collect();
     let token = format!("file {}", configs().join("parts/../token").display());
-    assert_eq!(secrets, ["env SMTP_PASSWORD", "env HOOK_URL", "env HOOK_SECRET", &token, "env PLAIN"]);
+    assert_eq!(
+        secrets,
+        [
+            "env ONCALL_TOKEN",
+            "env SMTP_PASSWORD",
+            "env HOOK_URL",
+            "env HOOK_SECRET",
+            &token,
+            "env PLAIN",
+            "credential mcp",
+            "credential mcp"
+        ]
+    );
+    wishes_arrive(tickets, one, two);
+    let kept = (config.retention.history, config.retention.outbox);
+    assert_eq!(kept, (Duration::from_hours(365 * 24), Duration::from_hours(30 * 24)));
+    assert_eq!(config.people[0].may, [crate::model::settings::Right::Read, crate::model::settings::Right::Decide]);
+    assert_eq!(config.listen.unwrap().to_string(), "127.0.0.1:7438");
+    let backups = config.backups.as_ref().unwrap();
+    assert_eq!((backups.directory.clone(), backups.keep), (configs().join("backups"), 14));
+    assert_eq!(config.self_check.urls.len(), 1);
+    let repeats: Vec<_> = config.routes.iter().map(|route| route.repeat).collect();
+    assert_eq!(repeats, [Some(Duration::from_hours(48)), None, Some(Duration::from_hours(24))]);
+    let listed: Vec<_> = config.parts.iter().map(|part| (part.listed, part.ids.len())).collect();
+    assert_eq!(listed, [(false, 3), (false, 1), (true, 2)]);
     // Defaults reach targets of other files.
     assert_eq!(team.cadence, Cadence::Every(Duration::from_secs(3_600)));
     assert_eq!(team.timeout, Duration::from_secs(5));
+}
+
+fn wishes_arrive(tickets: &Target, one: &Target, two: &Target) {
+    let policy = &tickets.policy;
+    assert_eq!((policy.ignore.len(), policy.severity.len(), policy.auto_accept.len()), (2, 2, 1));
+    assert!(policy.trust_hints);
+    assert_eq!(policy.consumers[0].uses, ["create_refund", "42"]);
+    assert_eq!(tickets.was, ["desk".parse().unwrap()]);
+    assert_eq!(tickets.confirm.unwrap().security.sightings, 5);
+    // The daemon's, where the target says nothing.
+    assert_eq!(
+        tickets.confirm.unwrap().surface,
+        crate::model::confirm::Threshold { sightings: 3, after: Duration::from_mins(1) }
+    );
+    assert_eq!(one.auth, Some(Auth::Bearer(SecretRef::Credential("mcp".into()))));
+    assert_eq!(one.baseline, BaselineMode::Approve);
+    assert_eq!(one.cadence, Cadence::Every(Duration::from_mins(10)));
+    assert_eq!(one.labels.get("tier").map(String::as_str), Some("internal"));
+    // The profile's severity comes before the target's own, of which a listed one has none.
+    assert_eq!((two.policy.severity.len(), two.policy.ignore.len()), (1, 1));
 }
 
 #[test]
@@ -340,10 +405,11 @@ proptest! {
         }
         let text: String = text.into_iter().collect();
         let environment = environment();
-        let mut reader = Reader::new(&environment);
+        let mut reader = Reader::new(&environment, None);
         let value = reader.take(Path::new("f.yaml"), text).map(|node| {
             if inventory {
                 inventory_file::decode(&mut reader, &node);
+                inventory_file::decode_listed(&mut reader, &node);
             } else {
                 daemon_file::decode(&mut reader, &node);
             }

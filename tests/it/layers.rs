@@ -23,7 +23,7 @@ const ARROWS: [(&str, &[&str]); 29] = [
     ("net", &["model", "secret"]),
     ("metrics", &["model"]),
     // Edges: they do not know each other.
-    ("config", &["model", "secret"]),
+    ("config", &["model", "secret", "net"]),
     ("probe", &["model", "net", "secret"]),
     ("store", &["model"]),
     ("receiver", &["model"]),

@@ -8,6 +8,8 @@ mod approve;
 #[cfg(test)]
 mod command_line;
 #[cfg(test)]
+mod configuration;
+#[cfg(test)]
 mod crash;
 #[cfg(test)]
 mod decisions;

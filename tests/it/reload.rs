@@ -2,6 +2,7 @@
 //! held to what was.
 
 mod fleet;
+mod held;
 mod post;
 mod targets;
 mod was;

@@ -18,7 +18,7 @@ pub(in crate::config) const KEYS: &[Element] = &[
 
 pub(in crate::config) fn decode(reader: &mut Reader<'_>, node: &Node) -> Option<Receiver> {
     let fields = Fields::of(reader, node, "a receiver", KEYS);
-    let name = fields.read(reader, "name", name);
+    let name = fields.read(reader, "name", |reader, node| name(reader, node, "name of a receiver"));
     let console = fields.node("console").map(|_| Channel::Console);
     let email = fields.read(reader, "email", email::decode).map(|email| Channel::Email(Box::new(email)));
     let webhook = fields.read(reader, "webhook", webhook::decode).map(Channel::Webhook);
@@ -36,15 +36,15 @@ pub(in crate::config) fn decode(reader: &mut Reader<'_>, node: &Node) -> Option<
     Some(Receiver { name: name?, channel: console.or(email).or(webhook)? })
 }
 
-/// A label of metrics and a word of routes.
-fn name(reader: &mut Reader<'_>, node: &Node) -> Option<String> {
+/// A label of metrics, a word of routes, an author in the ledger; `what` names it.
+pub(in crate::config) fn name(reader: &mut Reader<'_>, node: &Node, what: &'static str) -> Option<String> {
     let text = reader.text(node);
     let ordinary = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if (1..=64).contains(&text.len()) && text.chars().all(ordinary) {
         return Some(text);
     }
     let why = "it has 1 to 64 letters, digits, `-`, `_` and `.`".to_owned();
-    reader.mistake(node.span, ConfigError::Malformed { what: "name of a receiver", why, remedy: String::new() });
+    reader.mistake(node.span, ConfigError::Malformed { what, why, remedy: String::new() });
     None
 }
 

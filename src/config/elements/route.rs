@@ -21,6 +21,14 @@ const GROUP_WAIT: Duration = Duration::from_mins(1);
 /// Between messages of one group, when nothing is said.
 const GROUP_INTERVAL: Duration = Duration::from_mins(15);
 
+/// From one reminder to the next, when nothing is said; which drifts are reminded of is the receiver's side's decision.
+const REPEAT: Duration = Duration::from_hours(24);
+
+const REPEATED: Bounds = Bounds { least: 3_600, most: 30 * 86_400 };
+const NEVER: &[&str] = &["never"];
+const REPEAT_AFTER: Shape = Shape::Duration(REPEATED);
+const REPEAT_NEVER: Shape = Shape::Word(NEVER);
+
 const MATCH: &[Element] = &[
     Element::new("severity", Shape::Text(Form::Comparison), "as `\">=high\"`"),
     Element::new("labels", labels::SHAPE, "labels of the target, all equal"),
@@ -37,6 +45,12 @@ pub(in crate::config) const KEYS: &[Element] = &[
     Element::new("continue", Shape::Flag, "whether later routes are tried too"),
     Element::new("group_wait", Shape::Duration(WAIT), "from the first notice of a group to its message"),
     Element::new("group_interval", Shape::Duration(INTERVAL), "between messages of one group"),
+    Element::new(
+        "repeat",
+        Shape::Or(&REPEAT_AFTER, &REPEAT_NEVER),
+        "from one reminder of what nobody has decided to the next, 24h when not given; or `never`",
+    )
+    .also_called(&["repeat_interval", "remind"]),
 ];
 
 /// Reads a route to some of the receivers of these names.
@@ -51,13 +65,17 @@ pub(in crate::config) fn decode(reader: &mut Reader<'_>, node: &Node, receivers:
     let goes_on = fields.read(reader, "continue", flag::decode).unwrap_or(false);
     let wait = fields.read(reader, "group_wait", |reader, node| duration::decode(reader, node, WAIT));
     let interval = fields.read(reader, "group_interval", |reader, node| duration::decode(reader, node, INTERVAL));
+    let repeat = fields.read(reader, "repeat", |reader, node| match reader.text(node).as_str() {
+        "never" => Some(None),
+        _ => duration::decode(reader, node, REPEATED).map(Some),
+    });
     Some(Route {
         matches,
         to: to?,
         goes_on,
         group_wait: wait.unwrap_or(GROUP_WAIT),
         group_interval: interval.unwrap_or(GROUP_INTERVAL),
-        repeat: None,
+        repeat: repeat.unwrap_or(Some(REPEAT)),
     })
 }
 
@@ -110,7 +128,7 @@ mod tests {
                 goes_on: false,
                 group_wait: Duration::from_secs(60),
                 group_interval: Duration::from_secs(900),
-                repeat: None,
+                repeat: Some(Duration::from_hours(24)),
             }
         );
     }
@@ -141,13 +159,17 @@ mod tests {
     }
 
     #[test]
-    fn grouping_by_label_and_repeating_are_not_built() {
+    fn reminders_come_daily_as_often_as_is_said_or_never() {
+        assert_eq!(taken("{ to: hook, repeat: 2d }", decode_here).repeat, Some(Duration::from_hours(48)));
+        assert_eq!(taken("{ to: hook, repeat: never }", decode_here).repeat, None);
         assert_eq!(
-            refused("{ to: hook, group_by: [target], repeat: 24h }", decode_here),
+            refused("{ to: hook, repeat: 5m, group_by: [target] }", decode_here),
             [
-                "unknown key `group_by` in a route; known here: match, to, continue, group_wait, group_interval",
-                "unknown key `repeat` in a route; known here: match, to, continue, group_wait, group_interval",
+                "this is out of range; from 1h to 30d",
+                "unknown key `group_by` in a route; known here: match, to, continue, group_wait, group_interval, repeat",
             ]
         );
+        let messages = refused("{ to: hook, repeat: nevre }", decode_here);
+        assert!(messages.len() == 1 && messages[0].starts_with("this is no duration: "), "{messages:?}");
     }
 }

@@ -70,7 +70,7 @@ fn place(reader: &mut Reader<'_>, entry: &Entry) -> Option<SecretRef> {
     None
 }
 
-/// A receiver's secret: its value is there at load, or it is a mistake.
+/// A secret of a receiver or a person: its value is there at load, or it is a mistake.
 pub(in crate::config) fn resolved(reader: &mut Reader<'_>, node: &Node) -> Option<(SecretRef, SecretString)> {
     let secret = decode(reader, node)?;
     match reader.environment.read(&secret) {
@@ -155,7 +155,7 @@ mod tests {
         assert_eq!(
             refused("{ env: ABSENT }", resolved),
             [
-                "a secret has no value: that environment variable is not set; a receiver's secrets must be there at start"
+                "a secret has no value: that environment variable is not set; secrets of receivers and people must be there at start"
             ]
         );
     }

@@ -2,92 +2,151 @@
 
 use std::time::Duration;
 
+use url::Url;
+
 use super::super::error::ConfigError;
-use super::super::reader::{At, Fields, Reader};
+use super::super::reader::{At, Elsewhere, Fields, Reader};
 use super::super::tree::Node;
 use super::cadence::EVERY;
-use super::defaults::{Defaults, LIMIT};
-use super::{Element, Form, Shape, auth, baseline, cadence, duration, egress, flag, headers, id, kind, labels, url};
+use super::defaults::Defaults;
+use super::profile::{Profile, Profiles};
+use super::wishes::{self, Wishes};
+use super::{
+    Element, Form, Shape, cadence, confirm, consumers, duration, flag, id, kind, listed, url as endpoint, was,
+};
+use crate::model::confirm::Confirm;
 use crate::model::inventory::{Cadence, Target};
+use crate::model::policy::{Consumer, Policy};
+use crate::model::target::{Kind, TargetId};
+
+pub(in crate::config) const ID: Element =
+    Element::new("id", Shape::Text(Form::Id), "the target's id").required().also_called(&["name"]);
+pub(in crate::config) const KIND: Element =
+    Element::new("kind", Shape::Word(kind::WORDS), "the protocol, `mcp`").required().also_called(&["type", "protocol"]);
+pub(in crate::config) const URL: Element =
+    Element::new("url", Shape::Text(Form::Url), "the endpoint").required().also_called(&["endpoint", "address"]);
+pub(in crate::config) const CONSUMERS: Element =
+    Element::new("consumers", consumers::SHAPE, "who uses which of its items").also_called(&["used_by"]);
+pub(in crate::config) const PROFILE: Element =
+    Element::new("profile", Shape::Text(Form::Free), "the name of a profile in driftd.yaml, whose keys hold for it");
+pub(in crate::config) const WAS: Element =
+    Element::new("was", was::SHAPE, "ids it had before, whose baseline and history it carries on")
+        .also_called(&["formerly", "previously"]);
 
 pub(in crate::config) const KEYS: &[Element] = &[
-    Element::new("id", Shape::Text(Form::Id), "the target's id").required().also_called(&["name"]),
-    Element::new("kind", Shape::Word(kind::WORDS), "the protocol, `mcp`").required().also_called(&["type", "protocol"]),
-    Element::new("url", Shape::Text(Form::Url), "the endpoint").required().also_called(&["endpoint", "address"]),
-    Element::new("every", Shape::Duration(EVERY), "from one scan to the next").also_called(&["interval", "period"]),
+    ID,
+    KIND,
+    URL,
+    Element::new("every", Shape::Duration(EVERY), "from one scan to the next; 15m when not given")
+        .also_called(&["interval", "period"]),
     Element::new("schedule", Shape::Map(cadence::KEYS), "when it is scanned").also_called(&["cron"]),
-    Element::new("timeout", Shape::Duration(LIMIT), "limit of one request"),
-    Element::new("scan_timeout", Shape::Duration(LIMIT), "limit of one scan"),
-    Element::new("auth", Shape::Map(auth::KEYS), "what we present").also_called(&["bearer", "token", "credentials"]),
-    Element::new("labels", labels::SHAPE, "for routes and people").also_called(&["tags"]),
-    Element::new("headers", headers::SHAPE, "sent with every request to the origin written"),
+    wishes::TIMEOUT,
+    wishes::SCAN_TIMEOUT,
+    wishes::AUTH,
+    wishes::LABELS,
+    wishes::HEADERS,
     Element::new("paused", Shape::Flag, "known, not scanned").also_called(&["disabled"]),
-    Element::new("anonymous", Shape::Flag, "whether the stranger's face is watched too"),
-    Element::new("end_session", Shape::Flag, "whether sessions are ended"),
-    Element::new("baseline", Shape::Word(baseline::WORDS), "how it gets what it is held to"),
-    Element::new("egress", Shape::Map(egress::KEYS), "special ranges opened for what it names"),
+    wishes::ANONYMOUS,
+    wishes::END_SESSION,
+    wishes::BASELINE,
+    wishes::CONFIRM,
+    wishes::IGNORE,
+    wishes::SEVERITY,
+    wishes::AUTO_ACCEPT,
+    wishes::TRUST,
+    CONSUMERS,
+    PROFILE,
+    WAS,
+    wishes::EGRESS,
 ];
 
-/// A target before the defaults, which may stand in a file that is not read yet.
+/// A target before what holds around it, which may stand in a file that is not read yet.
 #[derive(Debug)]
 pub(in crate::config) struct Draft {
-    /// Where its id stands.
-    pub(in crate::config) at: At,
-    target: Target,
-    has_cadence: bool,
-    timeout: Option<Duration>,
-    scan_timeout: Option<Duration>,
-    /// Where the limits stand that it has of its own.
-    limits_at: At,
+    id: TargetId,
+    kind: Kind,
+    url: Url,
+    cadence: Option<Cadence>,
+    paused: bool,
+    wishes: Wishes,
+    consumers: Vec<Consumer>,
+    profile: Option<String>,
+    was: Vec<(TargetId, At)>,
+    is_listed: bool,
+    places: Places,
 }
 
+/// Where things stand that can be wrong together with others.
+#[derive(Debug)]
+struct Places {
+    id: At,
+    url: At,
+    profile: At,
+    anonymous: At,
+    /// The limits that it has of its own.
+    limits: At,
+}
+
+/// What holds around a target.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::config) struct Around<'a> {
+    /// The inventory's.
+    pub(in crate::config) defaults: Defaults,
+    /// The daemon's.
+    pub(in crate::config) confirm: Confirm,
+    pub(in crate::config) profiles: &'a Profiles,
+}
+
+/// A target, and where its ids stand.
+#[derive(Debug)]
+pub(in crate::config) struct Placed {
+    pub(in crate::config) target: Target,
+    pub(in crate::config) at: At,
+    /// The ids that it claims; `target.was` holds them too.
+    pub(in crate::config) was: Vec<(TargetId, At)>,
+}
+
+/// An entry of a file that a person writes.
 pub(in crate::config) fn decode(reader: &mut Reader<'_>, node: &Node) -> Option<Draft> {
     let fields = Fields::of(reader, node, "a target", KEYS);
+    let cadence = cadence_of(reader, &fields);
+    draft(reader, &fields, cadence, false)
+}
+
+/// An entry of a file that another program writes.
+pub(in crate::config) fn decode_listed(reader: &mut Reader<'_>, node: &Node) -> Option<Draft> {
+    let fields =
+        Fields::beside(reader, node, "a target of a listed file", listed::KEYS, Elsewhere::Refused(listed::refused));
+    let every = fields.read(reader, "every", |reader, node| duration::decode(reader, node, listed::EVERY));
+    let draft = draft(reader, &fields, every.map(Cadence::Every), true);
+    if let Some(draft) = &draft
+        && let Some(error) = listed::is_for_others(&draft.url)
+    {
+        reader.mistake_at(draft.places.url, error, None);
+    }
+    draft
+}
+
+fn draft(reader: &mut Reader<'_>, fields: &Fields<'_>, cadence: Option<Cadence>, is_listed: bool) -> Option<Draft> {
     let id = fields.read(reader, "id", id::decode);
     let kind = fields.read(reader, "kind", kind::decode);
-    let url = fields.read(reader, "url", url::decode);
-    let cadence = cadence_of(reader, &fields);
-    let timeout = fields.read(reader, "timeout", |reader, node| duration::decode(reader, node, LIMIT));
-    let scan_timeout = fields.read(reader, "scan_timeout", |reader, node| duration::decode(reader, node, LIMIT));
-    let auth = fields.read(reader, "auth", auth::decode);
-    let labels = fields.read(reader, "labels", labels::decode).unwrap_or_default();
-    let headers = fields.read(reader, "headers", headers::decode).unwrap_or_default();
+    let url = fields.read(reader, "url", endpoint::decode);
     let paused = fields.read(reader, "paused", flag::decode).unwrap_or(false);
-    let anonymous = fields.read(reader, "anonymous", flag::decode).unwrap_or(true);
-    if !anonymous && !fields.has("auth") {
-        let why = "without a credential nothing else could be watched";
-        reader.mistake(fields.key_span("anonymous"), ConfigError::Needs { key: "anonymous", other: "auth", why });
-    }
-    let end_session = fields.read(reader, "end_session", flag::decode).unwrap_or(true);
-    let baseline = fields.read(reader, "baseline", baseline::decode).unwrap_or_default();
-    let egress_allow = fields.read(reader, "egress", egress::decode).unwrap_or_default();
+    let wishes = wishes::decode(reader, fields);
+    let consumers = fields.read(reader, "consumers", consumers::decode).unwrap_or_default();
+    let profile = fields.read(reader, "profile", |reader, node| Some(reader.text(node)));
+    let was = fields.read(reader, "was", was::decode).unwrap_or_default();
+    let value = |key| reader.at(fields.node(key).map_or(fields.span, |node| node.span));
     let limit = if fields.has("timeout") { "timeout" } else { "scan_timeout" };
-    Some(Draft {
-        at: reader.at(fields.node("id").map_or(fields.span, |id| id.span)),
-        limits_at: reader.at(fields.key_span(limit)),
-        has_cadence: cadence.is_some(),
-        timeout,
-        scan_timeout,
-        target: Target {
-            id: id?,
-            kind: kind?,
-            url: url?,
-            cadence: cadence.unwrap_or(Cadence::Every(Duration::ZERO)),
-            timeout: Duration::ZERO,
-            scan_timeout: Duration::ZERO,
-            auth,
-            labels,
-            headers,
-            paused,
-            anonymous,
-            end_session,
-            baseline,
-            egress_allow,
-            policy: crate::model::policy::Policy::default(),
-            confirm: None,
-            was: Vec::new(),
-        },
-    })
+    let places = Places {
+        id: value("id"),
+        url: value("url"),
+        profile: value("profile"),
+        anonymous: reader.at(fields.key_span("anonymous")),
+        limits: reader.at(fields.key_span(limit)),
+    };
+    let (id, kind, url) = (id?, kind?, url?);
+    Some(Draft { id, kind, url, cadence, paused, wishes, consumers, profile, was, is_listed, places })
 }
 
 /// `every` or `schedule`, not both.
@@ -103,24 +162,75 @@ fn cadence_of(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Cadence> {
 
 impl Draft {
     /// The id.
-    pub(in crate::config) fn id(&self) -> &str {
-        self.target.id.as_str()
+    pub(in crate::config) const fn id(&self) -> &TargetId {
+        &self.id
     }
 
-    /// The target with the inventory's defaults.
-    pub(in crate::config) fn finish(self, reader: &mut Reader<'_>, defaults: Defaults) -> Target {
-        let mut target = self.target;
-        if !self.has_cadence {
-            target.cadence = Cadence::Every(defaults.every);
+    /// Where it stands.
+    pub(in crate::config) const fn at(&self) -> At {
+        self.places.id
+    }
+
+    /// The target with what holds around it.
+    pub(in crate::config) fn finish(self, reader: &mut Reader<'_>, around: &Around<'_>) -> Placed {
+        let profile = self.profile.as_deref().and_then(|name| {
+            let profile = around.profiles.named(reader, name, self.places.profile)?;
+            self.look_at_profile(reader, name, profile);
+            Some(profile)
+        });
+        let (timeout, scan_timeout) = (self.wishes.timeout, self.wishes.scan_timeout);
+        let wishes = match profile {
+            Some(profile) => self.wishes.over(&profile.wishes, self.is_listed),
+            None => self.wishes,
+        };
+        if wishes.anonymous == Some(false) && wishes.auth.is_none() {
+            let why = "without a credential nothing else could be watched";
+            reader.mistake_at(self.places.anonymous, ConfigError::Needs { key: "anonymous", other: "auth", why }, None);
         }
-        target.timeout = self.timeout.unwrap_or(defaults.timeout);
-        target.scan_timeout = self.scan_timeout.unwrap_or(defaults.scan_timeout);
+        let defaults = around.defaults;
+        let target = Target {
+            id: self.id,
+            kind: self.kind,
+            url: self.url,
+            cadence: self.cadence.unwrap_or(Cadence::Every(defaults.every)),
+            timeout: wishes.timeout.unwrap_or(defaults.timeout),
+            scan_timeout: wishes.scan_timeout.unwrap_or(defaults.scan_timeout),
+            auth: wishes.auth,
+            labels: wishes.labels,
+            headers: wishes.headers,
+            paused: self.paused,
+            anonymous: wishes.anonymous.unwrap_or(true),
+            end_session: wishes.end_session.unwrap_or(true),
+            baseline: wishes.baseline.unwrap_or_default(),
+            egress_allow: wishes.egress_allow.unwrap_or_default(),
+            policy: Policy {
+                ignore: wishes.ignore,
+                severity: wishes.severity,
+                auto_accept: wishes.auto_accept,
+                trust_hints: wishes.trust_hints,
+                consumers: self.consumers,
+            },
+            confirm: (wishes.confirm != confirm::Wish::default()).then(|| wishes.confirm.over(around.confirm)),
+            was: self.was.iter().map(|(id, _)| id.clone()).collect(),
+        };
         // Limits of the defaults alone are looked at where they stand.
-        if target.timeout > target.scan_timeout && (self.timeout.is_some() || self.scan_timeout.is_some()) {
-            let error = limits(target.timeout, target.scan_timeout);
-            reader.mistake_at(self.limits_at, error, None);
+        let has_own = timeout.is_some() || scan_timeout.is_some() || profile.is_some();
+        if target.timeout > target.scan_timeout && has_own {
+            reader.mistake_at(self.places.limits, limits(target.timeout, target.scan_timeout), None);
         }
-        target
+        Placed { target, at: self.places.id, was: self.was }
+    }
+
+    /// Whether a profile may be used for it.
+    fn look_at_profile(&self, reader: &mut Reader<'_>, name: &str, profile: &Profile) {
+        if !profile.is_for(&self.url) {
+            let host = self.url.host_str().unwrap_or_default().to_owned();
+            let error = ConfigError::NotOfProfile { host, profile: name.to_owned(), hosts: profile.hosts() };
+            reader.mistake_at(self.places.url, error, Some((profile.at, "the profile stands here")));
+        } else if self.is_listed && profile.wishes.sends_secrets() && listed::is_in_clear(&self.url) {
+            let error = ConfigError::InClear { profile: name.to_owned() };
+            reader.mistake_at(self.places.url, error, Some((profile.at, "the profile stands here")));
+        }
     }
 }
 
@@ -136,11 +246,23 @@ pub(in crate::config) fn limits(timeout: Duration, scan_timeout: Duration) -> Co
 mod tests {
     use super::super::testing::{refused, taken};
     use super::*;
-    use crate::model::target::{BaselineMode, Kind};
+    use crate::model::confirm::Threshold;
+    use crate::model::target::BaselineMode;
 
     fn finished(reader: &mut Reader<'_>, node: &Node) -> Option<Target> {
         let draft = decode(reader, node)?;
-        Some(draft.finish(reader, Defaults::default()))
+        Some(finish(reader, draft))
+    }
+
+    fn listed_and_finished(reader: &mut Reader<'_>, node: &Node) -> Option<Target> {
+        let draft = decode_listed(reader, node)?;
+        Some(finish(reader, draft))
+    }
+
+    fn finish(reader: &mut Reader<'_>, draft: Draft) -> Target {
+        let profiles = Profiles::default();
+        let around = Around { defaults: Defaults::default(), confirm: Confirm::default(), profiles: &profiles };
+        draft.finish(reader, &around).target
     }
 
     #[test]
@@ -198,6 +320,41 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_said_of_a_targets_thresholds_is_the_daemons() {
+        let text = "{ id: a, kind: mcp, url: \"https://a.example\", confirm: { sight: { failures: 9 } } }";
+        let default = Confirm::default();
+        let sight = Threshold { sightings: 9, ..default.sight };
+        assert_eq!(taken(text, finished).confirm, Some(Confirm { sight, ..default }));
+    }
+
+    #[test]
+    fn a_program_may_say_what_is_watched_and_nothing_else() {
+        let text = "{ id: a, kind: mcp, url: \"https://a.example\", every: 1m, labels: { team: x }, \
+                    consumers: [ { name: c, uses: [t] } ], was: b }";
+        let target = taken(text, listed_and_finished);
+        assert_eq!((target.cadence, target.was.len()), (Cadence::Every(Duration::from_mins(1)), 1));
+        assert_eq!(target.policy.consumers.len(), 1);
+        insta::assert_snapshot!(
+            refused("{ id: a, kind: mcp, url: \"http://169.254.169.254/\", every: 30s, command: [ sh ], \
+                     auth: { bearer: { env: TOKEN } }, headers: { X-A: b }, egress: { allow: [] }, \
+                     ignore: [], paused: true, evry: 5m, apiKey: hunter2 }", listed_and_finished)
+                .join("\n"),
+            @r"
+    a listed file may not name an address of this kind: metadata; what must be watched there is written by a person
+    this is out of range; from 1m to 30d
+    a listed file may not give `command`; it starts no programs
+    a listed file may not give `auth`; what is sent stands in a profile: `profile: NAME`
+    a listed file may not give `headers`; what is sent stands in a profile: `profile: NAME`
+    a listed file may not give `egress`; it stands in a profile: `profile: NAME`
+    a listed file may not give `ignore`; it stands in a profile: `profile: NAME`
+    a listed file may not give `paused`; it stands in files that a person writes
+    unknown key `evry` in a target of a listed file; did you mean `every`?
+    a listed file may not give `apiKey`; what is sent stands in a profile: `profile: NAME`
+    "
+        );
+    }
+
+    #[test]
     fn all_that_is_wrong_with_a_target_is_said_at_once() {
         insta::assert_snapshot!(
             refused("{ name: a, kind: a2a, url: a.example, paused: no, labels: [x], evry: 5m, tier: negative }", finished)
@@ -210,7 +367,7 @@ mod tests {
     `paused` has to be true or false, this is a text
     `labels` has to be a map, each value a text, this is a list
     unknown key `evry` in a target; did you mean `every`?
-    unknown key `tier` in a target; known here: id, kind, url, every, schedule, timeout, scan_timeout, auth, labels, headers, paused, anonymous, end_session, baseline, egress
+    unknown key `tier` in a target; known here: id, kind, url, every, schedule, timeout, scan_timeout, auth, labels, headers, paused, anonymous, end_session, baseline, confirm, ignore, severity, auto_accept, trust, consumers, profile, was, egress
     "#
         );
     }
