@@ -37,7 +37,7 @@ async fn held(daemon: &Daemon) -> Vec<String> {
 async fn a_generated_file_that_goes_wrong_is_held_and_the_others_go_on() {
     let peer = ScriptedPeer::start(Script::default()).await;
     let home = home(&peer.url()).await;
-    let daemon = Daemon::open(&home, now()).await.unwrap();
+    let daemon = Daemon::start(&home).await;
     daemon.take_baseline("g1").await;
     let (right, url) = (listing(&peer.url(), &["g1", "g2", "g3", "g4"]), peer.url());
     for (n, (wrong, reason)) in [
@@ -49,7 +49,7 @@ async fn a_generated_file_that_goes_wrong_is_held_and_the_others_go_on() {
             "forbidden",
         ),
         (format!("{right}  - {{ id: g5, kind: mcp, url: \"http://169.254.169.254/latest/\" }}\n"), "forbidden"),
-        (format!("{right}  - {{ id: own, kind: mcp, url: {url:?} }}\n"), "conflict"),
+        (format!("{right}  - {{ id: own0, kind: mcp, url: {url:?} }}\n"), "conflict"),
         (listing(&url, &["g1", "g2"]), "removes_too_many"),
     ]
     .into_iter()
