@@ -108,20 +108,22 @@ impl Daemon {
         let (path, known) = (file.to_owned(), environment.clone());
         let read = move || config::load_at_start(&path, &known, &last_good, &reload::rule_ids());
         let config = tokio::task::spawn_blocking(read).await.context("reading the configuration broke")??;
-        Self::begin(Ground { config, environment, clock, lock, store, hup }).await
+        let lookout = Lookout::new(reload::files(&config), POLL);
+        Self::begin(Ground { config, environment, clock, lock, store, hup, lookout }).await
     }
 
-    /// Starts everything that `config` asks for.
+    /// Starts everything that `config` asks for; the files are read anew when somebody asks.
     ///
     /// # Errors
     /// When another daemon holds the store, the store cannot be opened, or a socket cannot be bound.
     pub async fn start(config: Config, environment: Environment, clock: Clock) -> anyhow::Result<Self> {
         let (lock, store) = open_store(&config.store).await?;
-        Self::begin(Ground { config, environment, clock, lock, store, hup: Hup::silent() }).await
+        let (hup, lookout) = (Hup::silent(), Lookout::closed());
+        Self::begin(Ground { config, environment, clock, lock, store, hup, lookout }).await
     }
 
     async fn begin(ground: Ground) -> anyhow::Result<Self> {
-        let Ground { config, environment, clock, lock, store, hup } = ground;
+        let Ground { config, environment, clock, lock, store, hup, lookout } = ground;
         let names: Vec<String> = config.receivers.iter().map(|receiver| receiver.name.clone()).collect();
         let metrics = Arc::new(Metrics::new(&names, rules::all().count())?);
         metrics.process_start.set(clock.now().as_duration().as_secs_f64());
@@ -141,7 +143,7 @@ impl Daemon {
         ));
         let (watch, handle) = Watch::new(Arc::clone(&scanner), clock.clone(), Arc::clone(&metrics), plan.clone());
         let inside = Inside { watch: handle.clone(), scanner: Arc::clone(&scanner) };
-        let (reloading, reload) = Reload::new(hup, Lookout::new(reload::files(&config), POLL));
+        let (reloading, reload) = Reload::new(hup, lookout);
         let receivers = Live::new(receivers(&config, &environment)?);
         let office = Arc::new(Office {
             store: store.clone(),
@@ -159,6 +161,7 @@ impl Daemon {
         carries.refused.iter().for_each(|why| tracing::warn!(why, "a past was not carried over"));
         scanner.remember_all(&config.targets).await?;
         scanner.fleet().resume(watch::overslept(&plan.plan(), &scanner, clock.now())).await?;
+        reload::tell_warnings(&config);
         reload::tell_held(&reload::held(&config));
         reload::tell_inventory(&metrics, &config);
 
@@ -364,6 +367,7 @@ struct Ground {
     lock: StoreLock,
     store: Store,
     hup: Hup,
+    lookout: Lookout,
 }
 
 async fn open_store(path: &Path) -> anyhow::Result<(StoreLock, Store)> {

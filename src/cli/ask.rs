@@ -100,11 +100,14 @@ pub(super) async fn asked(config: Option<&Path>, request: Request) -> anyhow::Re
     let environment = Environment::process();
     let file = config::locate(config, &environment);
     // A daemon can be asked also with an inventory that is wrong by now.
-    let places = config::places(&file, &environment)?;
+    let places = match config::places(&file, &environment) {
+        Ok(places) => places,
+        // With the mistakes of the inventory, if there are any.
+        Err(mistakes) => return Err(config::load(&file, &environment).map_or_else(Into::into, |_| mistakes.into())),
+    };
     match control::ask(&places.control, &request).await {
         Ok(answer) => Ok(answer),
         Err(AskError::NoDaemon(socket)) => {
-            let config = config::load(&file, &environment)?;
             // The lock is held until the answer is there: nobody writes behind a running daemon.
             let _lock = Store::lock(&places.store).map_err(|error| locked(&error, &socket))?;
             let office = alone(config, &environment).await?;

@@ -156,6 +156,7 @@ impl Renewal {
         self.metrics.config_last_reload_successful.set(i64::from(outcome.is_ok()));
         match outcome {
             Ok(reloaded) => {
+                tell_warnings(&self.config);
                 self.metrics.config_last_reload_success.set(self.office.clock.now().as_duration().as_secs_f64());
                 tell_taken(&asked, reloaded);
             }
@@ -198,6 +199,13 @@ fn tell_taken(asked: &str, reloaded: &Reloaded) {
         tracing::warn!(why, "a past was not carried over");
     }
     tell_held(&reloaded.held);
+}
+
+/// Logs what is no mistake and should be known.
+pub(super) fn tell_warnings(config: &Config) {
+    for warning in &config.warnings {
+        tracing::warn!("{warning}");
+    }
 }
 
 /// Logs which files are held.

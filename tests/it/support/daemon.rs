@@ -12,7 +12,7 @@ use driftd::daemon::{Daemon as Running, Housekeeper, Inside};
 use driftd::operations::{Answer, Refused, Request, document};
 use driftd::reload::Reloaded;
 use driftd::secret::Environment;
-use driftd::signals::{Stop, StopHand};
+use driftd::signals::{Hup, Stop, StopHand};
 use driftd::watch::Load;
 use jiff::Timestamp;
 use tempfile::TempDir;
@@ -111,7 +111,17 @@ impl Daemon {
     /// Starts it on this configuration, at `now`.
     pub(crate) async fn start_with(config: config::Config, home: &Home, now: Timestamp) -> Self {
         let (clock, hand) = Clock::manual(now);
-        let daemon = Running::start(config, home.environment(), clock).await.unwrap();
+        Self::of(Running::start(config, home.environment(), clock).await.unwrap(), hand)
+    }
+
+    /// Starts it as the program does: it reads the files itself, and knows what was in force last.
+    pub(crate) async fn open(home: &Home, now: Timestamp) -> anyhow::Result<Self> {
+        let (clock, hand) = Clock::manual(now);
+        let file = home.path().join("driftd.yaml");
+        Ok(Self::of(Running::open(&file, home.environment(), clock, Hup::silent()).await?, hand))
+    }
+
+    fn of(daemon: Running, hand: Hand) -> Self {
         let (control, metrics) = (daemon.control().to_owned(), daemon.metrics_address());
         let (listen, inside, housekeeper) = (daemon.listen_address(), daemon.inside(), daemon.housekeeper());
         let (mut asked, stop) = Stop::by_hand();
