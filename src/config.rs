@@ -236,7 +236,6 @@ fn assemble(
     let Places { store, control } = file.places(environment);
     Config {
         file: path.to_owned(),
-        listed: Vec::new(),
         inventory_files,
         listed,
         store,

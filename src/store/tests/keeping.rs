@@ -144,11 +144,12 @@ impl World {
     async fn folds(&mut self) {
         let waiting = self.fixture.store.due_notices(jiff::Timestamp::MAX).await.unwrap();
         let Some(first) = waiting.first() else { return };
-        let made = Message {
+        let mut made = Message {
             id: format!("message-of-{}", first.id),
             incident: Some(first.incident),
             ..message(&first.receiver, 1, first.event, self.now)
         };
+        made.body.alert.incident.as_mut().unwrap().id = first.incident;
         let dropped: Vec<String> = waiting.get(1).map(|notice| notice.id.clone()).into_iter().collect();
         let payment = Payment { message: made, notices: vec![first.id.clone()], told: Vec::new() };
         let fold = Fold { payments: vec![payment], dropped, ..Fold::default() };
