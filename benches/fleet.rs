@@ -107,7 +107,7 @@ impl Running {
         let (metrics, control) = (format!("http://{}", daemon.metrics_address()), daemon.control().to_owned());
         let (mut asked, stop) = Stop::by_hand();
         let mut tasks = JoinSet::new();
-        tasks.spawn(async move { daemon.run(&mut asked).await });
+        tasks.spawn(async move { daemon.run(&mut asked).await.map(drop) });
         let client = reqwest::Client::builder().no_proxy().build().expect("a client");
         let running = Self { hand, stop, tasks, metrics, control, client };
         while running.page("/-/ready").await.0 != StatusCode::OK {

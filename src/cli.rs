@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::logging::Format;
 use crate::model::rule::Severity;
 
 /// `driftd` watches MCP servers for drift and tells people what changed.
@@ -19,9 +20,9 @@ pub struct Cli {
     /// What is logged to standard error, as `info` or `driftd::probe=debug`
     #[arg(long, global = true, env = "DRIFTD_LOG", default_value = DEFAULT_LOG, value_name = "FILTER")]
     pub log: String,
-    /// Log lines as JSON
-    #[arg(long, global = true)]
-    pub log_json: bool,
+    /// How log lines are written: for people (and the journal), or one JSON object a line
+    #[arg(long, global = true, env = "DRIFTD_LOG_FORMAT", value_enum, default_value_t = Format::Human)]
+    pub log_format: Format,
     /// What to do
     #[command(subcommand)]
     pub verb: Verb,
@@ -44,7 +45,7 @@ pub enum Output {
 pub enum Verb {
     /// Run the daemon
     Run,
-    /// A sample server that drifts, the daemon and its alerts, in one process: nothing to set up
+    /// Sample servers that drift, the daemon and its alerts, in one process: nothing to set up
     Demo(DemoArgs),
     /// Scan one target once; needs no store, writes none
     Scan(ScanArgs),
@@ -60,9 +61,22 @@ pub enum Verb {
     Alerts(AlertsArgs),
     /// What happened, newest first
     History(HistoryArgs),
+    /// The store: whether it is whole, copies of it, putting one in its place
+    #[command(subcommand)]
+    Store(StoreVerb),
+    /// Have the daemon read its configuration anew; tells what changed, or every mistake
+    Reload,
+    /// The inventory's files
+    #[command(subcommand)]
+    Inventory(InventoryVerb),
     /// The configuration
     #[command(subcommand)]
     Config(ConfigVerb),
+    /// Why a target, an incident or a drift is as it is
+    Why {
+        /// A target's id, an incident (4F7K2), or eight digits of a fingerprint
+        reference: String,
+    },
     /// All rules
     Rules,
     /// One rule, by its id or an alias
@@ -70,12 +84,59 @@ pub enum Verb {
         /// As `tool.removed`
         rule: String,
     },
+    /// Write a configuration to start from: an own inventory of one server, or of an MCP client's
+    Init(InitArgs),
+    /// Completions for a shell, to standard output
+    Completions {
+        /// Which shell
+        shell: clap_complete::Shell,
+    },
+    /// The man page, to standard output
+    Man,
+}
+
+/// Arguments of `init`.
+#[derive(Clone, Debug, Default, Args)]
+pub struct InitArgs {
+    /// Where config/ is made
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub directory: PathBuf,
+    /// An MCP server to watch; it is scanned once, to tell what is there
+    #[arg(long, value_name = "URL", conflicts_with = "from")]
+    pub url: Option<String>,
+    /// Its id in the inventory; made of the host without it
+    #[arg(long, requires = "url")]
+    pub id: Option<String>,
+    /// The environment variable that holds its bearer token
+    #[arg(long, value_name = "VARIABLE", requires = "url")]
+    pub token_env: Option<String>,
+    /// Import the servers of an MCP client's configuration (`mcpServers`); secrets become references, never copies
+    #[arg(long, value_name = "FILE")]
+    pub from: Option<PathBuf>,
+    /// A webhook to tell: its URL, or the environment variable that holds it
+    #[arg(long, value_name = "URL|VARIABLE")]
+    pub webhook: Option<String>,
+    /// A mailbox to tell; may be given more than once
+    #[arg(long, value_name = "ADDRESS", requires = "smtp")]
+    pub mail: Vec<String>,
+    /// The mail relay
+    #[arg(long, value_name = "HOST[:PORT]", requires = "mail")]
+    pub smtp: Option<String>,
+    /// The mailbox that mail comes from [default: the first that is told]
+    #[arg(long, value_name = "ADDRESS", requires = "mail")]
+    pub mail_from: Option<String>,
+    /// The relay's user; the password is read from SMTP_PASSWORD
+    #[arg(long, value_name = "NAME", requires = "smtp")]
+    pub smtp_user: Option<String>,
+    /// For trying it out: look each 5 s and believe what is seen twice within 2 s
+    #[arg(long)]
+    pub quick: bool,
 }
 
 /// Arguments of `demo`.
 #[derive(Debug, Args)]
 pub struct DemoArgs {
-    /// Keep the sample server and the daemon running after the alert, to decide yourself
+    /// Keep the sample servers and the daemon running after the alerts, to decide yourself
     #[arg(long)]
     pub stay: bool,
 }
@@ -239,6 +300,16 @@ pub struct HistoryArgs {
     pub limit: u32,
 }
 
+/// What to do with the inventory's files.
+#[derive(Debug, Subcommand)]
+pub enum InventoryVerb {
+    /// Let the current version of a held file in
+    Release {
+        /// The file, as `driftd reload` names it
+        file: PathBuf,
+    },
+}
+
 /// What to do with the configuration.
 #[derive(Debug, Subcommand)]
 pub enum ConfigVerb {
@@ -265,15 +336,21 @@ pub enum SchemaFile {
 
 mod answer;
 mod ask;
+mod completions;
 mod config;
 mod diff;
 pub mod exit;
+mod init;
 mod page;
+mod progress;
 mod rules;
 mod run;
 mod scan;
+mod store;
+mod style;
 
 use exit::Exit;
+pub use store::StoreVerb;
 
 use crate::operations::Request;
 
@@ -285,7 +362,7 @@ pub async fn run(cli: Cli) -> anyhow::Result<Exit> {
     let config = cli.config.as_deref();
     let ask = |request| ask::ask(config, cli.output, request);
     match cli.verb {
-        Verb::Run => run::daemon(config, &cli.log, cli.log_json).await,
+        Verb::Run => run::daemon(config, &cli.log, cli.log_format).await,
         Verb::Demo(args) => run::demo(&args, &cli.log).await,
         Verb::Scan(args) => scan::scan(config, cli.output, &args).await,
         Verb::Diff(args) => diff::diff(cli.output, &args),
@@ -303,10 +380,20 @@ pub async fn run(cli: Cli) -> anyhow::Result<Exit> {
         Verb::Alerts(AlertsArgs { verb: Some(AlertsVerb::Show { id }) }) => ask(Request::Alert { id }).await,
         Verb::Alerts(AlertsArgs { verb: Some(AlertsVerb::Retry { id }) }) => ask(Request::Retry { id }).await,
         Verb::History(HistoryArgs { target, limit }) => ask(Request::History { target, limit }).await,
+        Verb::Store(verb) => store::store(config, cli.output, verb).await,
+        Verb::Why { reference } => ask(Request::Why { reference }).await,
+        Verb::Reload => ask(Request::Reload {}).await,
+        Verb::Inventory(InventoryVerb::Release { file }) => {
+            // The daemon may run in another directory.
+            ask(Request::Release { file: std::path::absolute(file)? }).await
+        }
         Verb::Config(ConfigVerb::Check) => self::config::check(config, cli.output),
         Verb::Config(ConfigVerb::Schema { file }) => self::config::schema(file),
         Verb::Rules => rules::all(cli.output),
         Verb::Explain { rule } => rules::explain(cli.output, &rule),
+        Verb::Init(args) => init::init(&args).await,
+        Verb::Completions { shell } => completions::completions(shell),
+        Verb::Man => completions::man(),
     }
 }
 

@@ -69,6 +69,11 @@ impl Hand {
         self.0.send_modify(|now| *now = now.saturating_add(by).unwrap_or(Timestamp::MAX));
     }
 
+    /// Moves the clock back, as a correction or a person does.
+    pub fn put_back(&self, by: Duration) {
+        self.0.send_modify(|now| *now = now.saturating_sub(by).unwrap_or(Timestamp::MIN));
+    }
+
     /// The instant it stands at.
     pub fn now(&self) -> Timestamp {
         *self.0.borrow()

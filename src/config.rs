@@ -41,8 +41,8 @@ use inventories::{Inventory, Moment};
 use reader::Reader;
 
 pub use error::{ConfigError, Mistake, Mistakes, Place, Snippet, Spot};
-pub use held::{Held, HeldReason, InventoryPart, LastFile, LastGood, key};
-pub use inventories::Warning;
+pub use files::expand;
+pub use held::{Held, HeldReason, InventoryPart, LastFile, LastGood, Warning, key};
 pub use schema::{Described, schema};
 
 /// Everything that the files say, defaults applied.
@@ -52,8 +52,8 @@ pub struct Config {
     pub file: PathBuf,
     /// The inventory files it was read from, in order.
     pub inventory_files: Vec<PathBuf>,
-    /// The directories in which inventory files are looked for, also those of patterns that match nothing yet.
-    pub inventory_directories: Vec<PathBuf>,
+    /// What `inventory` lists: paths, and patterns of names; see [`expand`].
+    pub listed: Vec<PathBuf>,
     /// The SQLite database.
     pub store: PathBuf,
     /// The control socket.
@@ -182,8 +182,10 @@ pub fn load(path: &Path, environment: &Environment) -> Result<Config, Mistakes> 
     read(path, Reader::new(environment, None), &LastGood::default(), Moment::Reload)
 }
 
-/// Reads them for a daemon that runs: a wrong file that another program writes is held at its last good version, any
-/// other mistake refuses the whole. `rules` are the ids of all rules: a policy that names another is a mistake.
+/// Reads them for a daemon that runs.
+///
+/// A wrong file that another program writes is held at its last good version, any other mistake refuses the whole.
+/// `rules` are the ids of all rules: a policy that names another is a mistake.
 ///
 /// # Errors
 /// All the mistakes in them, in the order of files and lines.
@@ -213,11 +215,13 @@ pub fn load_at_start(
 fn read(path: &Path, mut reader: Reader<'_>, last_good: &LastGood, moment: Moment) -> Result<Config, Mistakes> {
     let config = daemon_file::read(&mut reader, path).map(|mut file| {
         let entries = std::mem::take(&mut file.inventory);
-        let inventory_directories = entries.iter().map(elements::inventory::Files::directory).collect();
-        let files = files::of(&mut reader, entries, last_good);
+        let listed = entries.iter().map(|entry| entry.path.clone()).collect();
+        let mut warnings = Vec::new();
+        let files = files::of(&mut reader, entries, last_good, &mut warnings);
         let inventory_files = files.iter().map(|file| file.path.clone()).collect();
-        let inventory = inventories::read(&mut reader, files, &file, last_good, moment);
-        assemble(path, file, inventory, (inventory_files, inventory_directories), reader.environment)
+        let mut inventory = inventories::read(&mut reader, files, &file, last_good, moment);
+        inventory.warnings.extend(warnings);
+        assemble(path, file, inventory, (inventory_files, listed), reader.environment)
     });
     reader.finish(config)
 }
@@ -226,14 +230,14 @@ fn assemble(
     path: &Path,
     file: daemon_file::DaemonFile,
     inventory: Inventory,
-    (inventory_files, inventory_directories): (Vec<PathBuf>, Vec<PathBuf>),
+    (inventory_files, listed): (Vec<PathBuf>, Vec<PathBuf>),
     environment: &Environment,
 ) -> Config {
     let Places { store, control } = file.places(environment);
     Config {
         file: path.to_owned(),
         inventory_files,
-        inventory_directories,
+        listed,
         store,
         control,
         metrics_listen: file.metrics_listen.unwrap_or(elements::address::METRICS),

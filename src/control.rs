@@ -9,31 +9,41 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::connect_info::Connected;
 use axum::extract::{ConnectInfo, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::post;
-use axum::serve::IncomingStream;
-use axum::{Json, Router};
+use axum::{Extension, Json, Router};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper_util::rt::TokioIo;
 use tokio::net::unix::UCred;
 use tokio::net::{UnixListener, UnixStream};
 
 use crate::operations::{Answer, Office, Refused, Request};
-use crate::serving;
+use crate::serving::{self, Limits};
 
-/// How long open connections may hold up a stop; what they wait for is still running then.
-const GRACE: Duration = Duration::from_secs(5);
+/// As many as people and scripts need; a connection may wait for a scan, and what it waits for still runs while it
+/// holds up a stop.
+const LIMITS: Limits = Limits {
+    connections: 64,
+    head: Duration::from_secs(10),
+    life: Duration::from_hours(2),
+    grace: Duration::from_secs(5),
+};
 
 /// Answers of the daemon are at most this long.
 const MAX_ANSWER: usize = 256 << 20;
 
-/// A bound control socket; the file is removed when it is dropped.
+/// A bound control socket.
 #[derive(Debug)]
 pub struct Control {
-    listener: Option<UnixListener>,
+    listener: UnixListener,
+}
+
+/// The file of a control socket; it is removed when this is dropped, which is after the store is closed: who comes
+/// later finds neither.
+#[derive(Debug)]
+pub struct SocketFile {
     path: PathBuf,
 }
 
@@ -43,7 +53,7 @@ impl Control {
     ///
     /// # Errors
     /// When the path is taken by a living socket or by something that is no socket, or cannot be bound.
-    pub fn bind(path: &Path) -> io::Result<Self> {
+    pub fn bind(path: &Path) -> io::Result<(Self, SocketFile)> {
         use std::os::unix::fs::FileTypeExt as _;
         match std::fs::symlink_metadata(path) {
             Ok(found) if found.file_type().is_socket() => {
@@ -60,27 +70,30 @@ impl Control {
         }
         let listener = UnixListener::bind(path)?;
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o660))?;
-        Ok(Self { listener: Some(listener), path: path.to_owned() })
+        Ok((Self { listener }, SocketFile { path: path.to_owned() }))
     }
 
     /// Answers until `stop` completes; requests under way are answered first.
     ///
     /// # Errors
     /// When accepting fails for good.
-    pub async fn serve(
-        mut self,
-        office: Arc<Office>,
-        stop: impl Future<Output = ()> + Send + 'static,
-    ) -> io::Result<()> {
-        let Some(listener) = self.listener.take() else { return Ok(()) };
+    pub async fn serve(self, office: Arc<Office>, stop: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
+        let listener = self.listener;
         let router = Router::new().route("/v1", post(answer)).with_state(office);
-        let service = router.into_make_service_with_connect_info::<Peer>();
-        serving::bounded(stop, GRACE, |stop| axum::serve(listener, service).with_graceful_shutdown(stop).into_future())
-            .await
+        let named = |router: Router, stream: &UnixStream| router.layer(Extension(ConnectInfo(Peer::of(stream))));
+        serving::serve(listener, router, named, LIMITS, stop).await;
+        Ok(())
     }
 }
 
-impl Drop for Control {
+impl SocketFile {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for SocketFile {
     fn drop(&mut self) {
         // Nothing more can be done when this fails; the next start replaces the file.
         let _ = std::fs::remove_file(&self.path);
@@ -91,9 +104,9 @@ impl Drop for Control {
 #[derive(Clone, Debug)]
 struct Peer(Option<UCred>);
 
-impl Connected<IncomingStream<'_, UnixListener>> for Peer {
-    fn connect_info(stream: IncomingStream<'_, UnixListener>) -> Self {
-        Self(stream.io().peer_cred().ok())
+impl Peer {
+    fn of(stream: &UnixStream) -> Self {
+        Self(stream.peer_cred().ok())
     }
 }
 
@@ -123,6 +136,7 @@ const fn status(refused: &Refused) -> StatusCode {
         Refused::NotFound(_) => StatusCode::NOT_FOUND,
         Refused::Usage(_) => StatusCode::BAD_REQUEST,
         Refused::Conflict(_) => StatusCode::CONFLICT,
+        Refused::Mistakes(_) => StatusCode::UNPROCESSABLE_ENTITY,
         Refused::Store(_) => StatusCode::INTERNAL_SERVER_ERROR,
         Refused::NeedsDaemon(_) => StatusCode::SERVICE_UNAVAILABLE,
     }
@@ -147,9 +161,13 @@ pub enum AskError {
     },
 }
 
-/// How long an answer may take: a scan takes its own time, all else is a look into the store.
+/// How long an answer may take: a scan and a check of the whole store take their own time, all else is a look into the store.
 const fn patience(request: &Request) -> Duration {
-    if matches!(request, Request::ScanNow { .. }) { Duration::from_hours(1) } else { Duration::from_mins(1) }
+    if matches!(request, Request::ScanNow { .. } | Request::StoreCheck {}) {
+        Duration::from_hours(1)
+    } else {
+        Duration::from_mins(1)
+    }
 }
 
 /// Asks the daemon that listens on `path`.

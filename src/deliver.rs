@@ -26,8 +26,9 @@ use tokio_util::sync::CancellationToken;
 pub use self::outbox::{Outbox, Sender, Tally};
 use self::record::{Done, Verdict};
 use crate::clock::Clock;
-use crate::crash::{self, Point};
+use crate::crash::{self, Point, Stall};
 use crate::model::notice::Message;
+use crate::pulse::{For, Pulse};
 use crate::receiver::error::DeliveryError;
 
 /// Tries at the same time, over all receivers.
@@ -35,6 +36,16 @@ const CONCURRENCY: usize = 32;
 
 /// The wait before what could not be done is looked at again: the store failed, or what is due waits for its receiver.
 const PAUSE: Duration = Duration::from_secs(1);
+
+/// The loop looks this often at least, whether or not somebody woke it.
+const LOOK: Duration = Duration::from_mins(1);
+
+/// Within what time the loop comes round, waiting for the store not counted.
+pub const ROUND: Duration = Duration::from_mins(3);
+
+/// How long tries under way may take to end when the loop is told to stop. One that takes longer is given back: its
+/// message waits in the store and is sent again, under its id, by the next daemon.
+const DRAIN: Duration = Duration::from_secs(10);
 
 /// The loop's parts.
 pub struct Delivery<O, S, T> {
@@ -51,27 +62,32 @@ impl<O: Outbox, S: Sender, T: Tally> Delivery<O, S, T> {
         Self { outbox, sender, tally, clock, wake }
     }
 
-    /// Delivers until `stop`, then ends the tries under way and records them. A failing store ends nothing: it is told
-    /// and asked again.
-    pub async fn run(self, mut rng: impl Rng, stop: CancellationToken) {
+    /// Delivers until `stop`, then lets the tries under way end, for a moment, and records them. A failing store ends
+    /// nothing: it is told and asked again.
+    pub async fn run(self, mut rng: impl Rng, stop: CancellationToken, pulse: Pulse) {
         let mut tries = Tries::default();
         while !stop.is_cancelled() {
-            self.record(&mut tries, &mut rng).await;
-            self.fold().await;
-            self.start(&mut tries).await;
-            let wake_at = self.wake_at(&tries).await;
+            pulse.moved();
+            crash::stall(Stall::Delivery);
+            let wake_at = pulse.wait(For::Disk, self.round(&mut tries, &mut rng)).await;
             tokio::select! {
                 () = stop.cancelled() => {}
                 () = self.wake.notified() => {}
                 () = wait(&self.clock, wake_at) => {}
+                () = tokio::time::sleep(LOOK) => {}
                 ended = tries.next() => tries.ended(ended),
             }
         }
-        while !tries.running.is_empty() {
-            let ended = tries.next().await;
-            tries.ended(ended);
-        }
-        self.record(&mut tries, &mut rng).await;
+        pulse.wait(For::Network, tries.drain()).await;
+        pulse.wait(For::Disk, self.record(&mut tries, &mut rng)).await;
+    }
+
+    /// Records, folds and starts what there is; when to look again.
+    async fn round(&self, tries: &mut Tries, rng: &mut impl Rng) -> Option<Timestamp> {
+        self.record(tries, rng).await;
+        self.fold().await;
+        self.start(tries).await;
+        self.wake_at(tries).await
     }
 
     async fn fold(&self) {
@@ -183,6 +199,23 @@ impl Tries {
             outcome
         });
         self.messages.insert(handle.id(), message);
+    }
+
+    /// Lets the tries under way end; what takes too long is left to the next daemon.
+    async fn drain(&mut self) {
+        let ends = async {
+            while !self.running.is_empty() {
+                let ended = self.next().await;
+                self.ended(ended);
+            }
+        };
+        if tokio::time::timeout(DRAIN, ends).await.is_err() {
+            tracing::info!(
+                messages = self.running.len(),
+                "messages under way are given back and sent after the next start"
+            );
+            self.running.shutdown().await;
+        }
     }
 
     /// The next try to end; never, while none is under way.

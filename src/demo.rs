@@ -1,6 +1,6 @@
-//! `driftd demo`: a sample server that drifts, the daemon and its alerts, in one process, with nothing to set up.
+//! `driftd demo`: sample servers that drift, the daemon and its alerts, in one process, with nothing to set up.
 //!
-//! Everything is real but the time it takes: the server speaks MCP on a loopback port, the daemon is the one that
+//! Everything is real but the time it takes: the servers speak MCP on a loopback port, the daemon is the one that
 //! `run` starts, its store is a file. Only the confirmation is short: one second instead of minutes.
 
 use std::path::Path;
@@ -19,10 +19,8 @@ use crate::signals::Stop;
 
 mod server;
 
-use server::Release;
+use server::{HELP_DESK, Releases, SHOP, WEATHER};
 
-/// The sample target's id.
-const TARGET: &str = "help-desk";
 /// Long enough for any step of the demo on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(2);
 
@@ -35,28 +33,28 @@ pub trait Narrator {
     fn say(&mut self, line: &str) -> std::io::Result<()>;
 }
 
-/// Runs the demo: baseline, drift, alert; then a decision and its resolved message, or, with `stay`, until `stop`.
+/// Runs the demo: baselines, drift, alerts; then what a person does about them, or, with `stay`, until `stop`.
 ///
 /// # Errors
 /// When a part does not start, or a step takes longer than two minutes.
 pub async fn run(narrator: &mut impl Narrator, stay: bool, stop: &mut Stop) -> anyhow::Result<()> {
     let home = tempfile::Builder::new().prefix("driftd-demo-").tempdir().context("failed to make a directory")?;
-    let listener = TcpListener::bind("127.0.0.1:0").await.context("failed to listen for the sample server")?;
-    let url = format!("http://{}/mcp", listener.local_addr()?);
-    let release = Release::default();
-    let server = axum::serve(listener, server::router(release.clone()));
+    let listener = TcpListener::bind("127.0.0.1:0").await.context("failed to listen for the sample servers")?;
+    let url = format!("http://{}", listener.local_addr()?);
+    let releases = Releases::default();
+    let servers = axum::serve(listener, server::router(releases.clone()));
     let config = config(home.path(), &url)?;
     let socket = config.control.clone();
     let file = config.file.clone();
     let daemon = Daemon::start(config, Environment::process(), Clock::system()).await?;
     let (mut daemon_stop, hand) = Stop::by_hand();
     let mut running = std::pin::pin!(daemon.run(&mut daemon_stop));
-    let stage = Stage { release: &release, socket: &socket, url: &url, file: &file, stay };
+    let stage = Stage { releases: &releases, socket: &socket, url: &url, file: &file, stay };
     let told = tokio::select! {
         told = tell(narrator, &stage) => told,
-        served = server => served.context("the sample server stopped"),
-        ran = &mut running => return ran,
-        _ = stop.asked() => Ok(()),
+        served = servers => served.context("the sample servers stopped"),
+        ran = &mut running => return ran.map(drop),
+        _ = stop.asked() => narrator.say("Stopped; nothing stays behind.").map_err(Into::into),
     };
     hand.stop();
     running.await?;
@@ -65,7 +63,7 @@ pub async fn run(narrator: &mut impl Narrator, stay: bool, stop: &mut Stop) -> a
 
 /// What the story is told with.
 struct Stage<'a> {
-    release: &'a Release,
+    releases: &'a Releases,
     socket: &'a Path,
     url: &'a str,
     file: &'a Path,
@@ -73,47 +71,66 @@ struct Stage<'a> {
 }
 
 async fn tell(narrator: &mut impl Narrator, stage: &Stage<'_>) -> anyhow::Result<()> {
-    let Stage { release, socket, url, file, stay } = *stage;
-    narrator.say(&format!("A sample help desk speaks MCP on {url}; driftd takes its baseline."))?;
-    let baseline = until(socket, Request::Baseline { id: TARGET.to_owned() }, |answer| {
-        if let Answer::Baseline(baseline) = answer { Some(baseline).filter(has_tools) } else { None }
-    })
-    .await?;
+    let Stage { releases, socket, url, file, stay } = *stage;
     narrator.say(&format!(
-        "Baseline taken: {} facets, first seen. Now the help desk ships a new release ...",
-        baseline.facets.len()
+        "Three sample servers speak MCP on {url}: {HELP_DESK}, {SHOP} and {WEATHER}.\n   driftd looks at each twice and \
+         holds it to what it saw."
     ))?;
-    release.ship();
-    let incident = until(socket, Request::Drifts {}, |answer| {
-        let Answer::Drifts(incidents) = answer else { return None };
-        incidents.into_iter().find(|incident| incident.state == "open")
-    })
-    .await?;
-    let reference = incident.reference;
-    delivered(socket, 1).await?;
+    for target in [HELP_DESK, SHOP, WEATHER] {
+        until(socket, Request::Baseline { id: target.to_owned() }, |answer| {
+            if let Answer::Baseline(baseline) = answer { Some(()).filter(|()| has_tools(&baseline)) } else { None }
+        })
+        .await?;
+    }
+    narrator.say(
+        "The baselines are taken. Now two of the servers ship a new release, under the same version number:\n   \
+         the help desk's description of a tool got longer, in characters that nobody sees; the shop lost a tool.",
+    )?;
+    releases.ship();
+    let desk = opened(socket, HELP_DESK).await?;
+    let shop = opened(socket, SHOP).await?;
+    delivered(socket, 2).await?;
     if stay {
         narrator.say(&format!(
-            "Decide from another terminal, with `driftd --config {} drift accept {reference} --reason ...`, or look \
-             around with `drift`, `targets`, `history`; stop with Ctrl-C.",
-            file.display()
+            "Decide from another terminal, with\n   driftd --config {file} drift accept {shop} --reason \"...\"\n   or look \
+             around with `drift`, `targets`, `why {HELP_DESK}`, `history`; stop with Ctrl-C.",
+            file = file.display()
         ))?;
         return std::future::pending().await;
     }
-    narrator
-        .say(&format!("You read it and decide: driftd drift accept {reference} --reason \"we knew of the release\""))?;
+    narrator.say(&format!(
+        "Both were told within seconds; the weather stays quiet. You knew that the refund tool would go:\n   driftd drift \
+         accept {shop} --reason \"we knew of the release\""
+    ))?;
     let decision = Decision {
-        reference,
+        reference: shop,
         except: Vec::new(),
         reason: Some("we knew of the release".to_owned()),
         ticket: None,
         until: None,
     };
     ask(socket, Request::Accept(decision)).await?;
-    delivered(socket, 2).await?;
+    delivered(socket, 3).await?;
+    narrator.say(&format!(
+        "You did not know of the hidden words, and call the help desk ({desk} stays open meanwhile). They take it back ..."
+    ))?;
+    releases.take_back();
+    delivered(socket, 4).await?;
     narrator.say(
-        "That is the whole life of a drift. `driftd run` does it with config/driftd.yaml, by mail and webhook too.",
+        "That is the whole life of a drift: told once, decided or gone, and told again when it is over.\n   Watch a server \
+         of your own: driftd init --url URL, then driftd run",
     )?;
     Ok(())
+}
+
+/// The incident of `target`, once it is open.
+async fn opened(socket: &Path, target: &str) -> anyhow::Result<String> {
+    until(socket, Request::Drifts {}, |answer| {
+        let Answer::Drifts(incidents) = answer else { return None };
+        let mine = incidents.into_iter().find(|incident| incident.state == "open" && incident.target == target);
+        mine.map(|incident| incident.reference)
+    })
+    .await
 }
 
 fn has_tools(baseline: &document::Baseline) -> bool {
@@ -165,6 +182,9 @@ receivers:
 ";
 
 const INVENTORY_YAML: &str = "\
+defaults: { every: 1s }
 targets:
-  - { id: help-desk, kind: mcp, url: \"URL\", every: 1s, labels: { team: sample } }
+  - { id: help-desk, kind: mcp, url: \"URL/help-desk/mcp\", labels: { team: sample } }
+  - { id: shop, kind: mcp, url: \"URL/shop/mcp\", labels: { team: sample } }
+  - { id: weather, kind: mcp, url: \"URL/weather/mcp\", labels: { team: sample } }
 ";

@@ -14,12 +14,21 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::metrics::{Metrics, TargetGauges};
-use crate::serving;
+use crate::pulse::Pulses;
+use crate::serving::{self, Limits};
 
-/// How long open connections may hold up a stop.
-const GRACE: Duration = Duration::from_secs(2);
+pub mod listen;
+
+/// A scraper or two, a service manager and whoever looks; a scrape takes a second.
+const LIMITS: Limits = Limits {
+    connections: 64,
+    head: Duration::from_secs(30),
+    life: Duration::from_mins(5),
+    grace: Duration::from_secs(2),
+};
 
 /// What the listener shows.
 #[derive(Clone)]
@@ -30,6 +39,8 @@ pub struct Shown {
     pub gauges: Arc<dyn GaugeSource>,
     /// Whether the daemon is ready, and why not.
     pub ready: watch::Receiver<Readiness>,
+    /// Whether its tasks move.
+    pub pulses: Pulses,
 }
 
 impl std::fmt::Debug for Shown {
@@ -67,11 +78,12 @@ pub async fn serve(
     let address = listener.local_addr()?;
     let router = Router::new()
         .route("/metrics", get(metrics))
-        .route("/-/healthy", get(async || "ok\n"))
+        .route("/-/healthy", get(healthy))
         .route("/-/ready", get(ready))
         .with_state(shown)
         .layer(from_fn_with_state(address, only_our_host));
-    serving::bounded(stop, GRACE, |stop| axum::serve(listener, router).with_graceful_shutdown(stop).into_future()).await
+    serving::serve(listener, router, |router, _| router, LIMITS, stop).await;
+    Ok(())
 }
 
 async fn metrics(State(shown): State<Shown>) -> Response {
@@ -82,6 +94,14 @@ async fn metrics(State(shown): State<Shown>) -> Response {
     match shown.metrics.exposition(gauges) {
         Ok(text) => ([(header::CONTENT_TYPE, prometheus::TEXT_FORMAT)], text).into_response(),
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")).into_response(),
+    }
+}
+
+/// Whether a restart would mend anything: not what is slow or full, only what stands still.
+async fn healthy(State(shown): State<Shown>) -> Response {
+    match shown.pulses.stuck(Instant::now()) {
+        None => "ok\n".into_response(),
+        Some(stuck) => (StatusCode::SERVICE_UNAVAILABLE, format!("{stuck}\n")).into_response(),
     }
 }
 

@@ -1,24 +1,31 @@
 //! Tracing set-up: standard error, for people or as JSON, with the journal's priorities where the journal reads it.
 //!
-//! Decides two things for every line. A peer's text that got into a field stays on its line and drives no terminal
-//! (law 6). And events of libraries below `info` stay out, whatever the filter says: they would show what went over the
-//! wire, headers and credentials included (law 9).
+//! Decides three things for every line. A peer's text that got into a field stays on its line and drives no terminal
+//! (law 6). Events of libraries below `info` stay out, whatever the filter says: they would show what went over the
+//! wire, headers and credentials included (law 9). And no place of the code fills the log ([`limit`]). Levels and field
+//! names are in `docs/LOGGING.md`.
 
+mod limit;
 mod line;
+mod panics;
 
 use std::fs;
 use std::io::{self, IsTerminal as _};
 use std::os::unix::fs::MetadataExt as _;
+use std::sync::Arc;
 
 use tracing::{Level, Metadata};
-use tracing_subscriber::filter::{EnvFilter, FilterFn, LevelFilter, filter_fn};
+use tracing_subscriber::filter::{EnvFilter, FilterExt as _, FilterFn, LevelFilter, filter_fn};
+use tracing_subscriber::fmt::format::{DefaultFields, JsonFields};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::{Layer, Registry};
 
+use self::limit::{Limit, Limited};
 use self::line::Line;
+pub use self::panics::tell_panics;
 
 /// What log lines look like.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
     /// For people; for the journal when it reads standard error.
     #[default]
@@ -46,7 +53,7 @@ pub enum LoggingError {
 /// When `filter` does not parse, or logging is set up already.
 pub fn init(format: Format, filter: &str) -> Result<(), LoggingError> {
     let filter = parse(filter)?;
-    let subscriber = Registry::default().with(layer(format, journal_reads(), io::stderr).with_filter(filter));
+    let subscriber = Registry::default().with(layer(format, journal_reads(), filter, io::stderr));
     let subscriber = subscriber.with(ours_or_grave());
     tracing::subscriber::set_global_default(subscriber).map_err(|_| LoggingError::Twice)
 }
@@ -60,16 +67,18 @@ fn parse(filter: &str) -> Result<EnvFilter, LoggingError> {
     EnvFilter::builder().parse(filter).map_err(|_| wrong())
 }
 
-/// A layer that writes lines of `format` to `writer`.
-fn layer<W>(format: Format, journal: bool, writer: W) -> Box<dyn Layer<Registry> + Send + Sync>
+/// A layer that writes lines of `format` to `writer`, of what passes `filter`.
+fn layer<W>(format: Format, journal: bool, filter: EnvFilter, writer: W) -> Box<dyn Layer<Registry> + Send + Sync>
 where
     W: for<'w> tracing_subscriber::fmt::MakeWriter<'w> + Send + Sync + 'static,
 {
+    let limit = Arc::new(Limit::default());
+    let line = Line::new(format, journal, Arc::clone(&limit));
+    let filter = filter.and(Limited(limit));
     let layer = tracing_subscriber::fmt::layer().with_writer(writer).with_ansi(false);
     match format {
-        // serde_json escapes what the other format has to.
-        Format::Json => layer.json().flatten_event(true).boxed(),
-        Format::Human => layer.event_format(Line::new(journal)).boxed(),
+        Format::Json => layer.fmt_fields(JsonFields::new()).event_format(line).with_filter(filter).boxed(),
+        Format::Human => layer.fmt_fields(DefaultFields::new()).event_format(line).with_filter(filter).boxed(),
     }
 }
 

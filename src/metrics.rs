@@ -3,6 +3,7 @@
 //! What a process counts is registered once; what describes targets is gathered
 //! at scrape by [`TargetCollector`], so that no series outlives its target and none is stored.
 
+use jiff::Timestamp;
 use prometheus::core::Collector;
 use prometheus::{
     Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, Opts, Registry,
@@ -13,6 +14,7 @@ use crate::model::incident::EndReason;
 use crate::model::observation::Outcome;
 use crate::model::policy::Suppressed;
 
+mod process;
 mod targets;
 #[cfg(test)]
 mod tests;
@@ -24,6 +26,8 @@ pub use targets::{FacetSight, TargetCollector, TargetGauges, TargetRow, shows_ea
 pub struct Metrics {
     registry: Registry,
     targets: TargetCollector,
+    /// When this process started.
+    pub process_start: Gauge,
     /// Scans that ended, by outcome.
     pub scans: IntCounterVec,
     /// How long scans took, by kind of target.
@@ -48,21 +52,29 @@ pub struct Metrics {
     pub outbox_oldest: GaugeVec,
     /// Targets in the inventory.
     pub inventory_targets: IntGauge,
+    /// Whether the last reload was taken.
+    pub config_last_reload_successful: IntGauge,
+    /// When one was taken last; the start counts as one.
+    pub config_last_reload_success: Gauge,
+    /// Inventory files that stay at their last good version.
+    pub inventory_file_held: GaugeVec,
     /// Store operations that failed, by operation.
     pub store_errors: IntCounterVec,
     /// Size of the store's files.
     pub store_size: Gauge,
     /// Entries of the ledger.
     pub ledger_entries: IntCounter,
-    /// Whether the ledger's chain verified at start.
-    pub ledger_verified: IntGauge,
+    /// Registered once it is known.
+    ledger_verified: IntGauge,
+    /// Registered once there is one.
+    backup_last_success: Gauge,
 }
 
 /// Deliveries' outcomes: the label of `driftd_notifications_total`.
 pub const DELIVERY_OUTCOMES: [&str; 3] = ["sent", "failed", "given_up"];
 
 /// Store operations: the label of `driftd_store_errors_total`.
-pub const STORE_OPERATIONS: [&str; 5] = ["read", "commit", "flush", "outbox", "gauges"];
+pub const STORE_OPERATIONS: [&str; 8] = ["read", "commit", "flush", "outbox", "gauges", "prune", "backup", "probe"];
 
 impl Metrics {
     /// Registers everything; series of closed label sets start at zero.
@@ -73,12 +85,13 @@ impl Metrics {
         let registry = Registry::new();
         let targets = TargetCollector::new()?;
         registry.register(Box::new(targets.clone()))?;
-        registry.register(Box::new(prometheus::process_collector::ProcessCollector::for_self()))?;
+        registry.register(Box::new(process::Process::new()))?;
         let add = Registrar(&registry);
         let build =
             add.gauges("build_info", "Constant 1, labeled by version and number of rules.", &["version", "rules"])?;
         build.with_label_values(&[env!("CARGO_PKG_VERSION"), &rules.to_string()]).set(1.0);
         let metrics = Self {
+            process_start: add.register(Gauge::with_opts(process::start())?)?,
             scans: add.counters("scans_total", "Scans that ended, by outcome.", &["outcome"])?,
             scan_duration: add.histograms(
                 "scan_duration_seconds",
@@ -120,11 +133,30 @@ impl Metrics {
                 &["receiver"],
             )?,
             inventory_targets: add.int_gauge("inventory_targets", "Targets in the inventory.")?,
+            config_last_reload_successful: add.int_gauge(
+                "config_last_reload_successful",
+                "1 when the configuration read last is in force, 0 when it was refused and the one before still is.",
+            )?,
+            config_last_reload_success: add.gauge(
+                "config_last_reload_success_timestamp_seconds",
+                "When a configuration was put in force last, at the start or by a reload.",
+            )?,
+            inventory_file_held: add.gauges(
+                "inventory_file_held",
+                "1 for an inventory file that is not used as it is, by file and reason; gone once it is.",
+                &["file", "reason"],
+            )?,
             store_errors: add.counters("store_errors_total", "Store operations that failed, by operation.", &["op"])?,
             store_size: add.gauge("store_size_bytes", "Size of the store's files.")?,
             ledger_entries: add.counter("ledger_entries_total", "Entries of the ledger.")?,
-            ledger_verified: add
-                .int_gauge("ledger_verified", "1 when the ledger's chain verified at start, else 0.")?,
+            ledger_verified: IntGauge::with_opts(options(
+                "ledger_verified",
+                "1 when the ledger's chain verified after the start, else 0; absent until it was followed.",
+            ))?,
+            backup_last_success: Gauge::with_opts(options(
+                "store_backup_last_success_timestamp_seconds",
+                "When the newest scheduled backup was made; absent until there is one.",
+            ))?,
             registry,
             targets,
         };
@@ -142,13 +174,59 @@ impl Metrics {
         for reason in Suppressed::REASONS {
             self.alerts_suppressed.with_label_values(&[reason]);
         }
+        self.take_in(receivers);
+    }
+
+    /// Has the series of `receivers`, at zero where they are new.
+    pub fn take_in(&self, receivers: &[String]) {
         for receiver in receivers {
             for outcome in DELIVERY_OUTCOMES {
                 self.notifications.with_label_values(&[receiver.as_str(), outcome]);
             }
-            self.outbox_pending.with_label_values(&[receiver.as_str()]).set(0.0);
-            self.outbox_oldest.with_label_values(&[receiver.as_str()]).set(0.0);
+            // Touched, not set: what waits is gathered at each scrape.
+            self.outbox_pending.with_label_values(&[receiver.as_str()]);
+            self.outbox_oldest.with_label_values(&[receiver.as_str()]);
         }
+    }
+
+    /// Takes out what is said of receivers beside `receivers`. What waits for one that is gone is told as long as it
+    /// waits: see [`Metrics::tell_waiting`].
+    pub fn take_out(&self, receivers: &[String]) {
+        keep_series(&self.notifications, receivers);
+        keep_series(&self.notifications_failed, receivers);
+    }
+
+    /// Tells of what waits for each receiver: how much, and since how many seconds.
+    pub fn tell_waiting(&self, waiting: &[(String, f64, f64)]) {
+        let names: Vec<String> = waiting.iter().map(|(name, ..)| name.clone()).collect();
+        for (name, count, seconds) in waiting {
+            self.outbox_pending.with_label_values(&[name.as_str()]).set(*count);
+            self.outbox_oldest.with_label_values(&[name.as_str()]).set(*seconds);
+        }
+        keep_series(&self.outbox_pending, &names);
+        keep_series(&self.outbox_oldest, &names);
+    }
+
+    /// Tells which inventory files are held, and why.
+    pub fn tell_held(&self, held: &[(String, &'static str)]) {
+        self.inventory_file_held.reset();
+        for (file, reason) in held {
+            self.inventory_file_held.with_label_values(&[file.as_str(), reason]).set(1.0);
+        }
+    }
+
+    /// Says whether the ledger's chain verified.
+    pub fn tell_ledger(&self, is_whole: bool) {
+        self.ledger_verified.set(i64::from(is_whole));
+        // It is refused when it is there already.
+        let _ = self.registry.register(Box::new(self.ledger_verified.clone()));
+    }
+
+    /// Says when the newest scheduled backup was made.
+    pub fn tell_backup(&self, at: Timestamp) {
+        self.backup_last_success.set(at.as_duration().as_secs_f64());
+        // It is refused when it is there already.
+        let _ = self.registry.register(Box::new(self.backup_last_success.clone()));
     }
 
     /// Counts a confirmed drift's end.
@@ -176,6 +254,8 @@ pub fn markdown() -> Result<String, prometheus::Error> {
     metrics.count_closed("tool.removed", EndReason::Accepted);
     metrics.notifications_failed.with_label_values(&["ops-mail", "timeout"]);
     metrics.scan_duration.with_label_values(&["mcp"]);
+    metrics.tell_ledger(true);
+    metrics.tell_backup(Timestamp::UNIX_EPOCH);
     metrics.targets.show(targets::sample());
     let mut page = String::from(
         "# Metrics\n\nGenerated from the program (`cargo test` writes it anew with `DRIFTD_UPDATE=1`). A metric's series \
@@ -194,6 +274,21 @@ pub fn markdown() -> Result<String, prometheus::Error> {
 
 fn label_names(metric: &prometheus::proto::Metric) -> Vec<&str> {
     metric.get_label().iter().map(prometheus::proto::LabelPair::name).collect()
+}
+
+/// Removes the series of `metric` whose label `receiver` is none of `receivers`.
+fn keep_series<T: prometheus::core::MetricVecBuilder>(metric: &prometheus::core::MetricVec<T>, receivers: &[String]) {
+    for family in metric.collect() {
+        for series in family.get_metric() {
+            let labels: std::collections::HashMap<&str, &str> =
+                series.get_label().iter().map(|label| (label.name(), label.value())).collect();
+            let gone = labels.get("receiver").is_some_and(|name| receivers.iter().all(|known| known != name));
+            if gone {
+                // Somebody else may have been first.
+                let _ = metric.remove(&labels);
+            }
+        }
+    }
 }
 
 /// Registers under the prefix `driftd_`.

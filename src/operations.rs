@@ -3,13 +3,19 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::reload::Reloaded;
+
+mod carry;
 mod decide;
 pub mod document;
 mod office;
 mod read;
 pub mod reference;
+mod renew;
+mod why;
 pub mod words;
 
+pub use carry::Carries;
 pub use office::{Daemon, Office};
 
 /// A question or a decision. What changes something is told apart by [`Request::changes`].
@@ -71,6 +77,20 @@ pub enum Request {
         /// One, or all.
         id: Option<String>,
     },
+    /// Whether the store is whole.
+    StoreCheck {},
+    /// Why a target, an incident or a drift is as it is.
+    Why {
+        /// A target's id, `4F7K2`, `4F7K2.1`, or a fingerprint.
+        reference: String,
+    },
+    /// Read the configuration anew; only a daemon can.
+    Reload {},
+    /// Let the current version of a held inventory file in; only a daemon can.
+    Release {
+        /// The file, as it is listed or found.
+        file: std::path::PathBuf,
+    },
     /// What happened, newest first.
     History {
         /// Of one target.
@@ -91,12 +111,16 @@ impl Request {
             | Self::Baseline { .. }
             | Self::Alerts {}
             | Self::Alert { .. }
+            | Self::StoreCheck {}
+            | Self::Why { .. }
             | Self::History { .. } => false,
             Self::ScanNow { .. }
             | Self::Accept(_)
             | Self::Reject(_)
             | Self::Ack(_)
             | Self::BaselineAccept { .. }
+            | Self::Reload {}
+            | Self::Release { .. }
             | Self::Retry { .. } => true,
         }
     }
@@ -143,6 +167,12 @@ pub enum Answer {
     Alert(Box<document::MessageInFull>),
     /// To `retry`: messages that will be sent again.
     Retried(u64),
+    /// To `store_check`.
+    StoreChecked(document::StoreCheck),
+    /// To `why`.
+    Why(Box<document::Why>),
+    /// To `reload` and `release`.
+    Reloaded(Box<Reloaded>),
     /// To `history`.
     History(Vec<document::HistoryLine>),
 }
@@ -160,6 +190,9 @@ pub enum Refused {
     /// What was decided on is not what stands, or a law forbids it.
     #[error("{0}")]
     Conflict(String),
+    /// The configuration has these mistakes, in the words of `config check`; the one before stays in force.
+    #[error("{}", .0.join("\n\n"))]
+    Mistakes(Vec<String>),
     /// The store failed.
     #[error("the store failed: {0}")]
     Store(String),

@@ -3,8 +3,8 @@
 //! Whoever holds an [`InForce`] takes the [`Plan`] once for one piece of work, so that no scan and no decision sees half
 //! of an old plan and half of a new one.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use tokio::sync::watch;
 
@@ -12,8 +12,11 @@ use crate::config::Config;
 use crate::model::confirm::Confirm;
 use crate::model::inventory::Target;
 use crate::model::notice::Route;
-use crate::model::settings::{Retention, SelfCheck};
+use crate::model::settings::{Backups, Person, Retention, SelfCheck};
 use crate::model::target::TargetId;
+
+/// Targets of one host that may share an incident: what one step reads of its neighbours is bounded.
+const SIBLINGS: usize = 200;
 
 /// The parts of a configuration that a reload can change.
 #[derive(Debug, Default)]
@@ -30,8 +33,14 @@ pub struct Plan {
     pub limits: Limits,
     /// How long things are kept.
     pub retention: Retention,
+    /// Copies of the store that are made by themselves.
+    pub backups: Option<Backups>,
     /// How driftd tells that it is offline itself.
     pub self_check: SelfCheck,
+    /// Who may act over TCP.
+    pub people: Vec<Person>,
+    /// The targets of each host; made when it is first asked for.
+    hosts: OnceLock<HashMap<String, Vec<TargetId>>>,
 }
 
 /// How much at once.
@@ -52,21 +61,55 @@ impl Default for Limits {
 impl Plan {
     /// What of `config` a reload can change.
     pub fn of(config: &Config) -> Self {
+        Self::after(config, &Self::default())
+    }
+
+    /// What of `config` a reload can change; targets of which it says what `before` says are the same in memory.
+    pub fn after(config: &Config, before: &Self) -> Self {
+        let target = |target: &Target| {
+            let known = before.targets.get(&target.id).filter(|known| known.as_ref() == target);
+            (target.id.clone(), known.map_or_else(|| Arc::new(target.clone()), Arc::clone))
+        };
         Self {
-            targets: config.targets.iter().map(|target| (target.id.clone(), Arc::new(target.clone()))).collect(),
+            targets: config.targets.iter().map(target).collect(),
             confirm: config.confirm,
             routes: config.routes.clone(),
             receivers: config.receivers.iter().map(|receiver| receiver.name.clone()).collect(),
             limits: Limits { concurrency: config.scan.concurrency, per_host: config.scan.per_host },
             retention: config.retention,
+            backups: config.backups.clone(),
             self_check: config.self_check.clone(),
+            people: config.people.clone(),
+            hosts: OnceLock::new(),
         }
+    }
+
+    /// Other targets of `target`'s host: those that may share an incident with it. Of a host with very many, a part
+    /// that is the same for each of its members.
+    pub fn siblings(&self, target: &TargetId) -> Vec<TargetId> {
+        let Some(configured) = self.targets.get(target) else { return Vec::new() };
+        let hosts = self.hosts.get_or_init(|| {
+            let mut hosts = HashMap::<String, Vec<TargetId>>::new();
+            for target in self.targets.values() {
+                hosts.entry(host(target)).or_default().push(target.id.clone());
+            }
+            hosts
+        });
+        let all = hosts.get(&host(configured)).map(Vec::as_slice).unwrap_or_default();
+        // In the order of their names, as targets are.
+        let own = all.binary_search(target).unwrap_or_default();
+        let part = all.chunks(SIBLINGS).nth(own / SIBLINGS).unwrap_or_default();
+        part.iter().filter(|id| *id != target).cloned().collect()
     }
 
     /// What `target` asks for its changes to be confirmed.
     pub fn confirm_of(&self, target: &TargetId) -> &Confirm {
         self.targets.get(target).and_then(|target| target.confirm.as_ref()).unwrap_or(&self.confirm)
     }
+}
+
+fn host(target: &Target) -> String {
+    target.url.host_str().unwrap_or_default().to_owned()
 }
 
 /// Gives the plan of the moment.
@@ -102,5 +145,32 @@ impl Swap {
     /// Puts `plan` in force for all work that begins from now on.
     pub fn to(&self, plan: Plan) {
         self.0.send_replace(Arc::new(plan));
+    }
+}
+
+/// A part that is built from the configuration and swapped with it: taken once for one piece of work.
+#[derive(Debug)]
+pub struct Live<T>(Arc<RwLock<Arc<T>>>);
+
+impl<T> Clone for Live<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T> Live<T> {
+    /// The first.
+    pub fn new(part: T) -> Self {
+        Self(Arc::new(RwLock::new(Arc::new(part))))
+    }
+
+    /// The part of the moment.
+    pub fn get(&self) -> Arc<T> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Puts another in its place, for all work that begins from now on.
+    pub fn set(&self, part: T) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(part);
     }
 }

@@ -126,8 +126,8 @@ impl Receivers {
             Some(Ready::Webhook(webhook)) => {
                 webhook::send(&self.webhooks, webhook, self.secrets.as_ref(), message, now).await
             }
-            // It left the configuration while this message was on its way: `alerts retry` after it is back.
-            None => Err(DeliveryError::permanent(Reason::Misconfigured)),
+            // It left the configuration while this message was on its way: it waits until it is back.
+            None => Err(DeliveryError::transient(Reason::Misconfigured)),
         }
     }
 }

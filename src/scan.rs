@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
 use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
 use crate::crash;
@@ -12,19 +13,20 @@ use crate::judge;
 use crate::judge::settle::{Arrival, Parts, Scene};
 use crate::metrics::Metrics;
 use crate::model::digest::Digest;
-use crate::model::facet::FacetName;
+use crate::model::facet::{FacetName, UnseenKind};
 use crate::model::inventory::Target;
 use crate::model::memory::{Memory, Past};
-use crate::model::observation::{Echo, Observation, Outcome};
+use crate::model::observation::{Echo, Observation, Outcome, RawFacet};
 use crate::model::settlement::Settlement;
 use crate::model::snapshot::Snapshot;
-use crate::model::target::{TargetId, TargetSummary};
-use crate::net::Door;
-use crate::plan::InForce;
+use crate::model::target::TargetId;
+use crate::net::{self, Door};
+use crate::plan::{InForce, Live, Plan};
 use crate::secret::Environment;
-use crate::store::{Store, StoreError, Unchanged};
+use crate::store::{Store, StoreError, Unchanged, Writer};
 
 mod ask;
+mod neighbours;
 mod remembered;
 
 pub use ask::look;
@@ -36,7 +38,7 @@ const RESUMED_AT_ONCE: usize = 1_000;
 /// Everything that a scan needs beside its target.
 #[derive(Debug)]
 pub struct Scanner {
-    door: Door,
+    door: Live<Door>,
     store: Store,
     clock: Clock,
     environment: Environment,
@@ -59,6 +61,8 @@ pub struct Standing {
     pub credential_ok: Option<bool>,
     /// Last complete scan.
     pub last_success: Option<Timestamp>,
+    /// When the certificate ends that it showed last.
+    pub certificate_ends: Option<Timestamp>,
     /// For each facet whether it is watched, and when it was last seen.
     pub facets: BTreeMap<FacetName, (bool, Option<Timestamp>)>,
 }
@@ -78,6 +82,8 @@ pub struct Report {
     pub open: u32,
     /// What was not seen, and why.
     pub unseen: Vec<String>,
+    /// Other targets that are worth a look at once: of the host that was lost, or is back.
+    pub hasten: Vec<TargetId>,
 }
 
 /// Why a scan came to nothing.
@@ -89,9 +95,45 @@ pub enum ScanFault {
     /// What it saw could not be kept; the next scan sees it again.
     #[error("the store failed: {0}")]
     Store(String),
+    /// No descriptors, or no memory for a socket: nothing was learned of the target.
+    #[error(
+        "driftd had no descriptors left to scan with; raise its limit (LimitNOFILE= of the unit, or ulimit -n), or lower \
+         scan.concurrency"
+    )]
+    Exhausted,
+    /// The inventory says something else of the target than when the scan began, so that nobody is held to it.
+    #[error("the target changed while it was scanned; the next scan sees it as it is")]
+    Outdated,
     /// A fault of ours.
     #[error("the scan broke: a fault of driftd, see its log")]
     Broke,
+}
+
+/// What is remembered of targets that are not in the plan yet.
+#[derive(Debug, Default)]
+pub struct Arrivals(BTreeMap<TargetId, Remembered>);
+
+impl Arrivals {
+    /// Has what is known of `from` known of `to`.
+    pub fn rename(&mut self, from: &TargetId, to: &TargetId) {
+        if let Some(known) = self.0.remove(from) {
+            self.0.insert(to.clone(), known);
+        }
+    }
+}
+
+/// Of which targets something else is said.
+#[derive(Clone, Copy, Debug)]
+pub enum Changed<'a> {
+    /// Of all of them.
+    All,
+    /// Of these.
+    These(&'a [TargetId]),
+}
+
+/// What `plan` says of the target that was scanned, if that is what was asked.
+fn current<'p>(plan: &'p Plan, scanned: &Target) -> Option<&'p Arc<Target>> {
+    plan.targets.get(&scanned.id).filter(|target| target.asks_as(scanned))
 }
 
 impl From<StoreError> for ScanFault {
@@ -103,7 +145,7 @@ impl From<StoreError> for ScanFault {
 impl Scanner {
     /// A scanner that remembers nothing yet; see [`Scanner::remember`].
     pub fn new(
-        door: Door,
+        door: Live<Door>,
         store: Store,
         clock: Clock,
         environment: Environment,
@@ -135,12 +177,56 @@ impl Scanner {
         for part in ids.chunks(RESUMED_AT_ONCE) {
             let resumed = self.store.resume(part).await?;
             let mut cache = self.cache();
-            for (id, resumed) in resumed {
+            // Under the lock: what leaves the plan leaves the cache after.
+            let plan = self.plan.plan();
+            for (id, resumed) in resumed.into_iter().filter(|(id, _)| plan.targets.contains_key(id)) {
                 let remembered = Remembered::resumed(resumed, cache.get(&id));
                 cache.insert(id, remembered);
             }
         }
         Ok(())
+    }
+
+    /// What the store knows of `ids`, for [`Scanner::adopt`].
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn arrivals(&self, ids: &[TargetId]) -> Result<Arrivals, StoreError> {
+        let mut arrivals = Arrivals::default();
+        for part in ids.chunks(RESUMED_AT_ONCE) {
+            let resumed = self.store.resume(part).await?;
+            arrivals.0.extend(resumed.into_iter().map(|(id, resumed)| (id, Remembered::resumed(resumed, None))));
+        }
+        Ok(arrivals)
+    }
+
+    /// Has another plan put in force by `swap`, so that no scan begins between it and what is remembered: what came with
+    /// `arrivals`; of targets that are `changed`, that the next scan is judged whatever it shows; of targets that left,
+    /// nothing.
+    ///
+    /// The writer is held meanwhile: no scan is settled either.
+    pub fn adopt(&self, _: &Writer<'_>, arrivals: Arrivals, changed: Changed<'_>, swap: impl FnOnce()) {
+        let mut cache = self.cache();
+        swap();
+        let plan = self.plan.plan();
+        cache.extend(arrivals.0);
+        cache.retain(|id, _| plan.targets.contains_key(id));
+        match changed {
+            Changed::All => cache.values_mut().for_each(|known| known.quiet = None),
+            Changed::These(ids) => {
+                for id in ids {
+                    if let Some(known) = cache.get_mut(id) {
+                        known.quiet = None;
+                    }
+                }
+            }
+        }
+        cache.shrink_to_fit();
+    }
+
+    /// Targets that something is remembered of.
+    pub fn remembered(&self) -> usize {
+        self.cache().len()
     }
 
     /// What is known of `id`, for gauges.
@@ -153,11 +239,12 @@ impl Scanner {
         self.cache().get(id).map(Remembered::past).unwrap_or_default()
     }
 
-    /// Scans `target` once and commits what it changes.
+    /// Scans `target` once and commits what it changes. Once `outdated` is cancelled it asks no further; when the plan
+    /// says something else of the target by then, nothing is committed.
     ///
     /// # Errors
-    /// When what it saw could not be kept.
-    pub async fn scan(&self, target: &Target) -> Result<Report, ScanFault> {
+    /// When what it saw could not be kept, or stands for nothing in the inventory any more.
+    pub async fn scan(&self, target: &Target, outdated: &CancellationToken) -> Result<Report, ScanFault> {
         let before = self.cache().get(&target.id).cloned().unwrap_or_default();
         let manner = ask::AskManner {
             date: before.scans.date.as_deref(),
@@ -166,12 +253,27 @@ impl Scanner {
             probe_only: before.blocked,
             known: before.quiet.as_ref().and_then(|quiet| quiet.echo.as_ref()),
         };
-        let observation = ask::observe(&self.door, target, &self.environment, &manner, self.clock.now()).await;
+        if !net::descriptors_left() {
+            return Err(self.exhausted(target));
+        }
+        let door = self.door.get();
+        let observation = tokio::select! {
+            () = outdated.cancelled() => return Err(ScanFault::Outdated),
+            observation = ask::observe(&door, target, &self.environment, &manner, self.clock.now()) => observation,
+        };
+        if is_our_fault(&observation) {
+            return Err(self.exhausted(target));
+        }
         let settled = self.settle(target, &before, &observation).await;
-        self.count(target, &observation);
-        let report = settled.inspect_err(|error| {
-            self.metrics.store_errors.with_label_values(&["commit"]).inc();
-            tracing::error!(target_id = %target.id, %error, "a scan could not be kept; the next one sees it again");
+        if !matches!(settled, Err(ScanFault::Outdated)) {
+            self.count(target, &observation);
+        }
+        let report = settled.inspect_err(|fault| match fault {
+            ScanFault::Store(error) => {
+                self.metrics.store_errors.with_label_values(&["commit"]).inc();
+                tracing::error!(target_id = %target.id, %error, "a scan could not be kept; the next one sees it again");
+            }
+            ScanFault::Outdated | ScanFault::Exhausted | ScanFault::NoTarget | ScanFault::Broke => {}
         })?;
         tracing::debug!(
             target_id = %target.id,
@@ -182,19 +284,29 @@ impl Scanner {
         Ok(report)
     }
 
+    /// Counts a scan that told nothing of its target. It is not settled: it is no sighting, and no failure of the target.
+    fn exhausted(&self, target: &Target) -> ScanFault {
+        self.metrics.scans.with_label_values(&[Outcome::Error.as_str()]).inc();
+        tracing::error!(target_id = %target.id, error = %ScanFault::Exhausted, "not scanned");
+        ScanFault::Exhausted
+    }
+
     async fn settle(
         &self,
         target: &Target,
         before: &Remembered,
         observation: &Observation,
-    ) -> Result<Report, StoreError> {
-        let summary = target.summary();
-        if let Some(report) = self.settle_quiet(target, &summary, before, observation).await? {
+    ) -> Result<Report, ScanFault> {
+        if let Some(report) = self.settle_quiet(target, before, observation).await? {
             return Ok(report);
         }
-        let (now, plan) = (self.clock.now(), self.plan.plan());
         let mut writer = self.store.writer().await;
-        let memory = judge::recompute(writer.memory(&target.id).await?);
+        // Under the writer's lock, which a swap of the plan takes too: whoever left is settled as such after this.
+        let (now, plan) = (self.clock.now(), self.plan.plan());
+        let target = current(&plan, target).ok_or(ScanFault::Outdated)?;
+        let summary = target.summary();
+        let siblings = if observation.outcome == Outcome::Ok { Vec::new() } else { plan.siblings(&target.id) };
+        let memory = judge::recompute(writer.memory_beside(&target.id, &siblings).await?);
         let memory = judge::afresh(memory, &observation.asked);
         let snapshot = judge::snapshot::snapshot(observation, &summary, &memory);
         let effective = memory
@@ -224,7 +336,7 @@ impl Scanner {
         let report = self.keep(target, &memory, &settlement, &snapshot, quiet.then(|| observation.echo.clone()));
         drop(writer);
         self.tell(&settlement);
-        Ok(report)
+        Ok(Report { hasten: neighbours::to_hasten(&memory, &settlement, &siblings), ..report })
     }
 
     /// Counts what a settlement did, and wakes who sends what it owes.
@@ -273,23 +385,23 @@ impl Scanner {
     /// decision came in between.
     async fn settle_quiet(
         &self,
-        inventory: &Target,
-        target: &TargetSummary,
+        target: &Target,
         before: &Remembered,
         observation: &Observation,
-    ) -> Result<Option<Report>, StoreError> {
+    ) -> Result<Option<Report>, ScanFault> {
         let lasts = |quiet: &&Quiet| observation.outcome == Outcome::Ok && quiet.lasts(self.clock.now());
         // Whoever edits the entry wants what stands looked at again.
-        let unedited = |quiet: &&Quiet| quiet.wishes == remembered::wishes(inventory);
+        let unedited = |quiet: &&Quiet| quiet.wishes == remembered::wishes(target);
         let Some(quiet) = before.quiet.as_ref().filter(lasts).filter(unedited) else { return Ok(None) };
         // While a target is quiet no order is ignored, which is all that memory says to a snapshot.
-        let other =
-            (!quiet.is_echoed(observation)).then(|| judge::snapshot::snapshot(observation, target, &Memory::default()));
+        let other = (!quiet.is_echoed(observation))
+            .then(|| judge::snapshot::snapshot(observation, &target.summary(), &Memory::default()));
         if other.as_ref().is_some_and(|snapshot| snapshot.digest != quiet.snapshot) {
             return Ok(None);
         }
         let mut writer = self.store.writer().await;
-        let now = self.clock.now();
+        let (now, plan) = (self.clock.now(), self.plan.plan());
+        current(&plan, target).ok_or(ScanFault::Outdated)?;
         let known = self.cache().get(&target.id).filter(|known| known.quiet.is_some()).map(|known| known.scans.seq);
         let Some(last) = known else { return Ok(None) };
         let unchanged = Unchanged {
@@ -303,7 +415,7 @@ impl Scanner {
         writer.extend(&target.id, &unchanged).await?;
         let mut cache = self.cache();
         let remembered = cache.entry(target.id.clone()).or_default();
-        remembered.lengthen(now, unchanged.fresh);
+        remembered.lengthen(now, unchanged.fresh, observation.certificate_ends);
         // A fresh read brings other ids; the next one will not.
         if other.is_some() && !unchanged.fresh {
             remembered.quiet = Some(Quiet { echo: observation.echo.clone(), ..quiet.clone() });
@@ -314,4 +426,14 @@ impl Scanner {
     fn cache(&self) -> std::sync::MutexGuard<'_, HashMap<TargetId, Remembered>> {
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether a limit of ours kept us from seeing: told by what went wrong, or still so while something did. A secret's
+/// file that could not be opened, or a name that could not be looked up, says no more than that it failed.
+fn is_our_fault(observation: &Observation) -> bool {
+    let told = observation.facets.values().any(|facet| match facet {
+        RawFacet::Unseen(reason) => reason.kind == UnseenKind::OurFault,
+        RawFacet::Seen(_) | RawFacet::Absent { .. } => false,
+    });
+    told || (observation.outcome != Outcome::Ok && !net::descriptors_left())
 }

@@ -1,4 +1,4 @@
-//! Stop as a future: SIGTERM or SIGINT, a test's hand, or never.
+//! Stop and reload as futures: signals, a test's hand, or never.
 
 use std::io;
 
@@ -61,6 +61,36 @@ impl StopHand {
     pub fn stop(&self) {
         // Nobody listens any more: it has stopped.
         let _ = self.0.send(());
+    }
+}
+
+/// The wish to have the configuration read anew: SIGHUP, or never.
+#[derive(Debug)]
+pub struct Hup(Option<Signal>);
+
+impl Hup {
+    /// SIGHUP; from here on it does not end the process.
+    ///
+    /// # Errors
+    /// When the handler cannot be installed.
+    pub fn signal() -> io::Result<Self> {
+        Ok(Self(Some(signal(SignalKind::hangup())?)))
+    }
+
+    /// Never.
+    pub const fn silent() -> Self {
+        Self(None)
+    }
+
+    /// Waits until a reload is asked for; several signals in a row may be told as one.
+    pub async fn asked(&mut self) {
+        let heard = match &mut self.0 {
+            Some(hup) => hup.recv().await,
+            None => None,
+        };
+        if heard.is_none() {
+            std::future::pending::<()>().await;
+        }
     }
 }
 

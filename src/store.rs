@@ -4,28 +4,41 @@
 //! writes, behind a lock that is also what makes *load memory, settle, commit* safe; a few read beside it and never
 //! wait for it. What a method returns is a consistent view, with what is still buffered laid over.
 
+mod backup;
 mod baselines;
+mod carry;
+mod check;
 mod columns;
 mod commit;
 mod drifts;
 mod error;
 mod gauges;
+mod health;
 mod history;
 mod incidents;
+mod inventory;
+mod kin;
 mod ledger;
 mod lock;
+pub mod marks;
 mod memory;
 mod open;
 mod outbox;
+mod overview;
 mod prefix;
+mod prune;
+mod references;
+mod restore;
 mod resume;
 mod runs;
 mod schema;
 mod snapshots;
 mod targets;
 mod ticking;
+mod transaction;
 mod values;
 mod views;
+mod waiting;
 mod writer;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,12 +56,19 @@ use crate::model::memory::{LedgerHead, Memory};
 use crate::model::notice::{Body, Message, Notice, Told};
 use crate::model::target::TargetId;
 
+pub use backup::{CopyError, Replace};
+pub use check::Checked;
 pub use error::StoreError;
+pub use health::Health;
+pub use inventory::InventoryFile;
 pub use lock::StoreLock;
+pub use overview::Overview;
+pub use prune::{Horizon, Step, Sweep};
+pub use restore::{RestoreError, Restored};
 pub use views::{
-    BaselineGauge, DriftFilter, Found, Gauges, HistoryRow, IncidentCount, IncidentState, LastScan, LedgerCheck,
-    LedgerFault, LedgerRow, MessageFilter, Pending, Resumed, Retry, Run, Standing, StoredSnapshot, Synced, TargetDrift,
-    TargetRow, TargetState, Unchanged, UnitCount,
+    BaselineGauge, Carry, DriftFilter, Found, Gauges, HistoryRow, IncidentCount, IncidentState, LastScan, LedgerCheck,
+    LedgerFault, LedgerRow, MessageFilter, NoticeRow, Pending, Resumed, Retry, Run, Standing, StoredSnapshot, Synced,
+    TargetDrift, TargetRow, TargetState, Unchanged, UnitCount,
 };
 pub use writer::Writer;
 
@@ -62,6 +82,8 @@ pub struct Store {
 
 struct Inner {
     path: PathBuf,
+    place: health::Place,
+    health: tokio::sync::watch::Sender<Health>,
     readers: SqlitePool,
     writer: tokio::sync::Mutex<WriteSide>,
     buffer: runs::Buffer,
@@ -69,8 +91,11 @@ struct Inner {
 }
 
 /// What only the writer touches.
+#[derive(Debug)]
 struct WriteSide {
     conn: SqliteConnection,
+    /// A transaction was begun, and neither committed nor undone.
+    in_transaction: bool,
 }
 
 impl Inner {
@@ -108,12 +133,22 @@ impl Store {
         let ids = incidents::ids(&mut conn).await?;
         let inner = Inner {
             path: path.to_owned(),
+            place: health::Place::of(path)?,
+            health: tokio::sync::watch::Sender::new(Health::Fine),
             readers: open::readers(path),
-            writer: tokio::sync::Mutex::new(WriteSide { conn }),
+            writer: tokio::sync::Mutex::new(WriteSide::new(conn)),
             buffer: runs::Buffer::default(),
             incident_ids: Mutex::new(Arc::new(ids)),
         };
         Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Brings the database at `path` up to this program's schema; the versions before and after. None is made.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub async fn migrate(path: &Path) -> Result<(i64, i64)> {
+        open::migrate(path).await
     }
 
     /// Takes the right to write the store at `path`; it is given back when the guard is dropped.
@@ -136,7 +171,9 @@ impl Store {
 
     /// The one writer, once nobody else writes.
     pub async fn writer(&self) -> Writer<'_> {
-        Writer { store: self, side: self.inner.writer.lock().await }
+        let mut side = self.inner.writer.lock().await;
+        side.clean().await;
+        Writer { store: self, side }
     }
 
     /// Bytes of the database and its log.
@@ -147,7 +184,9 @@ impl Store {
         open::size(&self.inner.path)
     }
 
+    /// A view for several queries: of the file that was opened, never of one that has come to its place.
     async fn read(&self) -> Result<Transaction<'static, Sqlite>> {
+        self.stands()?;
         open::read(&self.inner.readers).await
     }
 }
@@ -188,7 +227,7 @@ impl Store {
     /// As SQLite says.
     pub async fn memory(&self, target: &TargetId) -> Result<Memory> {
         let ahead = self.inner.buffer.get(target);
-        memory::load(&mut *self.read().await?, target, ahead, self.incident_ids()).await
+        memory::load(&mut *self.read().await?, target, &[], ahead, self.incident_ids()).await
     }
 
     /// What the scanning of `targets` goes on from: three queries for all of them, and no values. One that was never
@@ -340,6 +379,14 @@ impl Store {
     /// As SQLite says.
     pub async fn due_notices(&self, now: Timestamp) -> Result<Vec<Notice>> {
         outbox::due_notices(&mut *self.read().await?, now).await
+    }
+
+    /// All notices of an incident, the oldest first, and what became of each.
+    ///
+    /// # Errors
+    /// As SQLite says.
+    pub async fn notices(&self, incident: IncidentId) -> Result<Vec<NoticeRow>> {
+        outbox::notices_of(&mut *self.read().await?, incident).await
     }
 
     /// What receivers were told of `incidents`.

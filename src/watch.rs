@@ -4,7 +4,7 @@
 //! fails to come for ten seconds is a fault of ours, and is said.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -13,21 +13,34 @@ use tokio::task::{self, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
+use crate::crash::{self, Stall};
 use crate::metrics::Metrics;
 use crate::model::inventory::Target;
 use crate::model::memory::Past;
 use crate::model::target::TargetId;
-use crate::plan::InForce;
+use crate::plan::{InForce, Plan};
+use crate::pulse::Pulse;
 use crate::scan::{Report, ScanFault, Scanner};
 
 pub mod beat;
+mod follow;
+pub mod pace;
 pub mod queue;
 pub mod schedule;
 
+use beat::Beater;
+use pace::Pace;
 use queue::DueQueue;
+use schedule::{Due, Why};
 
 /// A beat that is later than this is a fault of ours.
 const LATE_BEAT: Duration = Duration::from_secs(10);
+
+/// The loop comes round this often at least: each second by the beat, after [`LATE_BEAT`] without one.
+pub const ROUND: Duration = Duration::from_secs(30);
+
+/// How long scans under way may take to end when the loop is told to stop.
+const DRAIN: Duration = Duration::from_secs(5);
 
 /// What the loop is made from.
 #[derive(Debug)]
@@ -36,10 +49,12 @@ pub struct Watch {
     clock: Clock,
     metrics: Arc<Metrics>,
     plan: InForce,
+    /// The plan that was followed last: what the queue is made from.
+    known: Arc<Plan>,
     queue: DueQueue,
-    due: Due,
-    /// Scans under way, with who asked for each before it began.
-    running: HashMap<TargetId, Vec<Asker>>,
+    pace: Pace,
+    due: DueBoard,
+    running: HashMap<TargetId, Running>,
     hosts: HashMap<String, usize>,
     /// Who asked for a scan that has not begun.
     asked: HashMap<TargetId, Vec<Asker>>,
@@ -52,19 +67,56 @@ pub struct Watch {
 #[derive(Clone, Debug)]
 pub struct Handle {
     commands: mpsc::Sender<Command>,
-    due: Due,
+    due: DueBoard,
+}
+
+/// A scan under way.
+#[derive(Debug)]
+struct Running {
+    /// As it was when the scan began: whose host it keeps busy, and what it asks.
+    target: Arc<Target>,
+    /// Who asked for it before it began.
+    askers: Vec<Asker>,
+    /// Cancelled when the scan stands for nothing in the inventory any more.
+    outdated: CancellationToken,
 }
 
 type Asker = oneshot::Sender<Result<Report, ScanFault>>;
 
-/// When each target is scanned next, for people.
+/// When each target is scanned next and why then, for people.
 #[derive(Clone, Debug, Default)]
-struct Due(Arc<Mutex<HashMap<TargetId, Timestamp>>>);
+struct DueBoard(Arc<Mutex<HashMap<TargetId, Due>>>);
+
+impl DueBoard {
+    fn lock(&self) -> MutexGuard<'_, HashMap<TargetId, Due>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 #[derive(Debug)]
 enum Command {
     ScanNow(TargetId, Asker),
     Replan(TargetId),
+    Load(oneshot::Sender<Load>),
+}
+
+/// How much the loop holds; all zero once every target has left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Load {
+    /// Targets in the due-queue.
+    pub queued: usize,
+    /// Targets with an instant to be told to people.
+    pub due: usize,
+    /// Scans under way.
+    pub running: usize,
+    /// Tasks of scans.
+    pub tasks: usize,
+    /// Hosts that are being asked.
+    pub hosts: usize,
+    /// Targets that somebody asked for.
+    pub asked: usize,
+    /// When the next target is due.
+    pub next: Option<Timestamp>,
 }
 
 impl Handle {
@@ -81,9 +133,17 @@ impl Handle {
         let _ = self.commands.send(Command::Replan(id)).await;
     }
 
-    /// When `id` is scanned next; none while it is paused.
-    pub fn next_scan(&self, id: &TargetId) -> Option<Timestamp> {
-        self.due.0.lock().unwrap_or_else(PoisonError::into_inner).get(id).copied()
+    /// How much the loop holds; nothing once it has stopped.
+    pub async fn load(&self) -> Load {
+        let (asker, load) = oneshot::channel();
+        // As above.
+        let _ = self.commands.send(Command::Load(asker)).await;
+        load.await.unwrap_or_default()
+    }
+
+    /// When `id` is scanned next, and what decided it; none while it is paused.
+    pub fn next_scan(&self, id: &TargetId) -> Option<Due> {
+        self.due.lock().get(id).copied()
     }
 }
 
@@ -91,14 +151,16 @@ impl Watch {
     /// A loop over the targets of `plan`, and the handle that asks it.
     pub fn new(scanner: Arc<Scanner>, clock: Clock, metrics: Arc<Metrics>, plan: InForce) -> (Self, Handle) {
         let (sender, commands) = mpsc::channel(64);
-        let due = Due::default();
+        let due = DueBoard::default();
         let handle = Handle { commands: sender, due: due.clone() };
         let watch = Self {
             scanner,
             clock,
             metrics,
+            known: plan.plan(),
             plan,
             queue: DueQueue::default(),
+            pace: Pace::default(),
             due,
             running: HashMap::new(),
             hosts: HashMap::new(),
@@ -110,11 +172,21 @@ impl Watch {
         (watch, handle)
     }
 
-    /// Runs until `stop`; scans under way are then broken off, which loses nothing: they have written nothing.
-    pub async fn run(mut self, mut beats: mpsc::Receiver<()>, stop: CancellationToken) {
+    /// Runs until `stop`. Scans under way may then end, for a moment; what is broken off after it has written nothing,
+    /// so that nothing is lost but the sighting.
+    pub async fn run(
+        mut self,
+        mut beats: mpsc::Receiver<()>,
+        beater: &mut Beater,
+        stop: CancellationToken,
+        pulse: Pulse,
+    ) {
+        self.known = self.plan.plan();
         self.fill();
         let mut late = std::pin::pin!(tokio::time::sleep(LATE_BEAT));
         loop {
+            pulse.moved();
+            crash::stall(Stall::Watch);
             tokio::select! {
                 () = stop.cancelled() => break,
                 beat = beats.recv() => {
@@ -122,35 +194,80 @@ impl Watch {
                         break;
                     }
                     late.set(tokio::time::sleep(LATE_BEAT));
-                    self.dispatch();
+                    self.beat(beater).await;
                 }
                 () = &mut late => {
                     tracing::error!(seconds = LATE_BEAT.as_secs(), "the dispatch beat is late; scans start late");
                     late.set(tokio::time::sleep(LATE_BEAT));
+                    self.beat(beater).await;
+                }
+                plan = self.plan.changed() => self.follow(plan),
+                Some(command) = self.commands.recv() => self.command(command),
+                Some(ended) = self.scans.join_next_with_id() => {
+                    self.settle(ended);
                     self.dispatch();
                 }
-                Some(command) = self.commands.recv() => self.command(command),
-                Some(ended) = self.scans.join_next_with_id() => self.ended(ended),
             }
         }
-        self.scans.shutdown().await;
+        self.drain().await;
+    }
+
+    /// Starts nothing more, tells so who asked, and lets what runs end.
+    async fn drain(&mut self) {
+        self.commands.close();
+        while self.commands.try_recv().is_ok() {}
+        self.asked.clear();
+        let ends = async {
+            while let Some(ended) = self.scans.join_next_with_id().await {
+                self.settle(ended);
+            }
+        };
+        // Bounded, and nobody looks at the pulse of a loop that stops.
+        if tokio::time::timeout(DRAIN, ends).await.is_err() {
+            tracing::info!(scans = self.scans.len(), "scans under way are broken off; nothing of them was written");
+            self.scans.shutdown().await;
+        }
     }
 
     fn fill(&mut self) {
         let now = self.clock.now();
-        let ids: Vec<TargetId> = self.plan.plan().targets.keys().cloned().collect();
-        for id in ids {
-            let past = self.scanner.past(&id);
-            self.plan(&id, &past, now);
+        let known = Arc::clone(&self.known);
+        for id in known.targets.keys() {
+            let past = self.scanner.past(id);
+            self.plan(id, &past, now);
         }
     }
 
+    /// Puts `id` into the queue for when it is due, or out of it: one that is paused is scanned when somebody asks.
     fn plan(&mut self, id: &TargetId, past: &Past, now: Timestamp) {
         let plan = self.plan.plan();
-        let Some(target) = plan.targets.get(id).filter(|target| !target.paused) else { return };
-        let at = if self.asked.contains_key(id) { now } else { schedule::step(&target.cadence, id, past, now).at };
-        self.queue.set(id.clone(), at);
-        self.due.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), at);
+        let asked = self.asked.contains_key(id);
+        match plan.targets.get(id).filter(|target| asked || !target.paused) {
+            Some(_) if asked => self.put(id, Due { at: now, why: Why::Asked }),
+            Some(target) => self.put(id, schedule::step(&target.cadence, id, past, now)),
+            None => self.take_out(id),
+        }
+    }
+
+    fn put(&mut self, id: &TargetId, due: Due) {
+        self.queue.set(id.clone(), due.at);
+        self.due.lock().insert(id.clone(), due);
+    }
+
+    fn take_out(&mut self, id: &TargetId) {
+        self.queue.remove(id);
+        self.due.lock().remove(id);
+    }
+
+    /// A second has passed. Where the wall clock was put back, what waits is planned anew, and so are the beats: they
+    /// would wait for an instant that is far away by now.
+    async fn beat(&mut self, beater: &mut Beater) {
+        if self.pace.beat(self.clock.now(), self.plan.plan().targets.len()) {
+            tracing::warn!("the clock was put back; every scan is planned anew");
+            self.fill();
+            beater.renew().await;
+        }
+        self.dispatch();
     }
 
     /// Starts what is due, as far as the limits let it.
@@ -159,8 +276,15 @@ impl Watch {
         let mut waiting = Vec::new();
         while self.scans.len() < plan.limits.concurrency {
             let Some((id, at)) = self.queue.pop_due(now) else { break };
+            // One that left is taken out when the new plan is followed.
             let Some(target) = plan.targets.get(&id).cloned() else { continue };
-            if self.running.contains_key(&id) || self.host_is_full(&target, plan.limits.per_host) {
+            let held_up = self.running.contains_key(&id) || self.host_is_full(&target, plan.limits.per_host);
+            if !held_up && !self.pace.lets_start(at, now) {
+                // Those behind it are due after it: they wait for the next beat too.
+                waiting.push((id, at));
+                break;
+            }
+            if held_up {
                 waiting.push((id, at));
                 continue;
             }
@@ -179,9 +303,11 @@ impl Watch {
     fn start(&mut self, id: TargetId, target: Arc<Target>) {
         *self.hosts.entry(host(&target)).or_default() += 1;
         let askers = self.asked.remove(&id).unwrap_or_default();
-        self.running.insert(id.clone(), askers);
+        let outdated = CancellationToken::new();
+        let running = Running { target: Arc::clone(&target), askers, outdated: outdated.clone() };
+        self.running.insert(id.clone(), running);
         let scanner = Arc::clone(&self.scanner);
-        let task = self.scans.spawn(async move { scanner.scan(&target).await });
+        let task = self.scans.spawn(async move { scanner.scan(&target, &outdated).await });
         self.tasks.insert(task.id(), id);
     }
 
@@ -196,6 +322,9 @@ impl Watch {
                 self.asked.entry(id).or_default().push(asker);
                 self.dispatch();
             }
+            Command::Load(asker) => {
+                let _ = asker.send(self.load());
+            }
             // One that runs is planned when it ends.
             Command::Replan(id) if self.running.contains_key(&id) => {}
             Command::Replan(id) => {
@@ -206,35 +335,65 @@ impl Watch {
         }
     }
 
-    fn ended(&mut self, ended: Result<(task::Id, Result<Report, ScanFault>), task::JoinError>) {
+    fn load(&mut self) -> Load {
+        Load {
+            queued: self.queue.len(),
+            due: self.due.lock().len(),
+            running: self.running.len(),
+            tasks: self.scans.len().max(self.tasks.len()),
+            hosts: self.hosts.len(),
+            asked: self.asked.len(),
+            next: self.queue.next_at(),
+        }
+    }
+
+    fn settle(&mut self, ended: Result<(task::Id, Result<Report, ScanFault>), task::JoinError>) {
         let (task, report) = match ended {
             Ok(ended) => ended,
             Err(error) => {
-                tracing::error!(%error, "a scan broke: a fault of ours");
+                // Its words may quote the peer.
+                tracing::error!(panicked = error.is_panic(), "a scan broke: a fault of ours");
                 (error.id(), Err(ScanFault::Broke))
             }
         };
         let Some(id) = self.tasks.remove(&task) else { return };
-        let askers = self.let_go(&id);
-        let now = self.clock.now();
-        // A scan that came to nothing counts as made: the next one comes by plan, not at once.
-        let past = report.as_ref().map_or_else(|_| Past { last: Some(now), ..Past::default() }, |report| report.past);
-        self.plan(&id, &past, now);
-        for asker in askers {
-            // Who asked may have gone.
-            let _ = asker.send(report.clone());
-        }
-        self.dispatch();
-    }
-
-    fn let_go(&mut self, id: &TargetId) -> Vec<Asker> {
-        if let Some(host) = self.plan.plan().targets.get(id).map(|target| host(target)) {
-            match self.hosts.get_mut(&host) {
-                Some(running) if *running > 1 => *running -= 1,
-                Some(_) | None => drop(self.hosts.remove(&host)),
+        let Some(Running { askers, outdated, .. }) = self.let_go(&id) else { return };
+        // One that was settled just before the plan changed is outdated too.
+        if outdated.is_cancelled() || matches!(report, Err(ScanFault::Outdated)) {
+            self.again(&id, askers);
+        } else {
+            let now = self.clock.now();
+            // A scan that came to nothing counts as made: the next one comes by plan, not at once.
+            let past =
+                report.as_ref().map_or_else(|_| Past { last: Some(now), ..Past::default() }, |report| report.past);
+            self.plan(&id, &past, now);
+            for neighbour in report.iter().flat_map(|report| &report.hasten) {
+                self.hasten(neighbour, now);
+            }
+            for asker in askers {
+                // Who asked may have gone.
+                let _ = asker.send(report.clone());
             }
         }
-        self.running.remove(id).unwrap_or_default()
+    }
+
+    /// Has a target looked at now that would be due later, unless it asked us to wait, or refuses us.
+    fn hasten(&mut self, id: &TargetId, now: Timestamp) {
+        let past = self.scanner.past(id);
+        let may_ask = !past.blocked && past.hold.is_none_or(|hold| hold <= now);
+        if may_ask && self.queue.due(id).is_some_and(|due| due > now) {
+            self.put(id, Due { at: now, why: Why::Recheck });
+        }
+    }
+
+    fn let_go(&mut self, id: &TargetId) -> Option<Running> {
+        let running = self.running.remove(id)?;
+        let host = host(&running.target);
+        match self.hosts.get_mut(&host) {
+            Some(running) if *running > 1 => *running -= 1,
+            Some(_) | None => drop(self.hosts.remove(&host)),
+        }
+        Some(running)
     }
 }
 

@@ -4,12 +4,19 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::page::{Table, instant, maybe};
+use super::page::{Table, instant};
+use super::style::Style;
+use crate::clock::Clock;
 use crate::model::alert::Alert;
 use crate::model::notice::Body;
+use crate::model::target::TargetId;
 use crate::model::text;
 use crate::operations::{Answer, document};
 use crate::receiver::message;
+use crate::reload::Reloaded;
+
+mod targets;
+mod why;
 
 /// The answer as a document: what it is about, without the word for which answer it is.
 pub(super) fn document(answer: &Answer) -> serde_json::Result<Value> {
@@ -24,93 +31,23 @@ pub(super) fn document(answer: &Answer) -> serde_json::Result<Value> {
 
 /// The answer as a page.
 pub(super) fn human(answer: &Answer) -> String {
+    let (style, now) = (Style::stdout(), Clock::system().now());
     match answer {
-        Answer::Targets(targets) => self::targets(targets),
-        Answer::Target(target) => self::target(target),
+        Answer::Targets(targets) => targets::list(targets, style, now),
+        Answer::Target(target) => targets::one(target, style, now),
+        Answer::Why(why) => why::page(why, style),
         Answer::Scanned(scanned) => self::scanned(scanned),
         Answer::Drifts(incidents) => drifts(incidents),
         Answer::Drift(incident) => drift(incident),
         Answer::Decided(decided) => self::decided(decided),
-        Answer::Baseline(baseline) => self::baseline(baseline),
-        Answer::Alerts(messages) => alerts(messages),
+        Answer::Baseline(baseline) => self::baseline(baseline, style),
+        Answer::Alerts(messages) => alerts(messages, style),
         Answer::Alert(message) => alert(message),
         Answer::Retried(count) => format!("{count} to be sent again\n"),
-        Answer::History(lines) => history(lines),
+        Answer::StoreChecked(checked) => format!("{} problems\n", checked.problems.len()),
+        Answer::Reloaded(reloaded) => self::reloaded(reloaded),
+        Answer::History(lines) => history(lines, style),
     }
-}
-
-fn targets(targets: &[document::Target]) -> String {
-    if targets.is_empty() {
-        return "no targets: name some in the inventory\n".to_owned();
-    }
-    let mut table = Table::new(&["TARGET", "STATE", "LAST SCAN", "OUTCOME", "NEXT", "BASELINE", "STANDS", "URL"]);
-    for target in targets {
-        let waiting =
-            if target.awaiting_approval > 0 { format!(", {} wait", target.awaiting_approval) } else { String::new() };
-        let stands = match target.severity {
-            Some(severity) => format!("{severity} {}", target.incidents.join(" ")),
-            None => "-".to_owned(),
-        };
-        table.row([
-            target.id.clone(),
-            target.state.clone(),
-            maybe(target.last_scan),
-            target.outcome.clone().unwrap_or_else(|| "-".to_owned()),
-            maybe(target.next_scan),
-            format!("{} facets{waiting}", target.baseline_facets),
-            stands,
-            target.url.clone(),
-        ]);
-    }
-    table.page()
-}
-
-fn target(full: &document::TargetInFull) -> String {
-    let target = &full.target;
-    let mut page = String::new();
-    let mut line = |name: &str, value: &str| {
-        let _ = writeln!(page, "{name:<10}{}", text::inert(value, 400));
-    };
-    line("target", &target.id);
-    line("url", &target.url);
-    line("state", &target.state);
-    if let Some(protocol) = &full.protocol {
-        line("protocol", protocol);
-    }
-    line("scanned", &format!("{} ({})", maybe(target.last_scan), target.outcome.as_deref().unwrap_or("never")));
-    line("complete", &maybe(target.last_ok));
-    line("next", &maybe(target.next_scan));
-    if let Some(digest) = full.digest {
-        line("snapshot", &digest.to_string());
-    }
-    if !target.incidents.is_empty() {
-        line("stands", &target.incidents.join(" "));
-    }
-    page.push('\n');
-    let mut table = Table::new(&["FACET", "STATE", "BASELINE", "LAST SEEN", "DIGEST", "WHY"]);
-    for facet in &full.facets {
-        let why = facet.reason.clone().or_else(|| facet.coverage.as_ref().and_then(|coverage| coverage.reason.clone()));
-        table.row([
-            facet.facet.clone(),
-            facet.state.clone(),
-            facet.baseline.clone(),
-            maybe(facet.last_seen),
-            facet.digest.map_or_else(|| "-".to_owned(), |digest| digest.short()),
-            why.unwrap_or_default(),
-        ]);
-    }
-    page.push_str(&table.page());
-    for ignore in &full.ignores {
-        let until = ignore.until.map(|until| format!(" until {}", instant(until))).unwrap_or_default();
-        let use_of_it = match (ignore.drifts, ignore.unused, ignore.last_used) {
-            (0, true, Some(since)) => format!("of no use since {}", instant(since)),
-            (0, _, _) => "matches nothing now".to_owned(),
-            (n, _, _) => format!("keeps {n} from being told"),
-        };
-        let (matches, reason) = (text::inert(&ignore.matches, 200), text::inert(&ignore.reason, 200));
-        let _ = writeln!(page, "ignored{until}: {matches} ({reason}); {use_of_it}");
-    }
-    page
 }
 
 fn scanned(scanned: &document::Scanned) -> String {
@@ -165,7 +102,7 @@ fn drifts(incidents: &[document::Incident]) -> String {
 
 fn drift(full: &document::IncidentInFull) -> String {
     let mut page = as_mailed(&full.alert, &full.full_diff);
-    let revision = full.alert.incident.revision;
+    let revision = full.alert.incident.as_ref().map_or(full.newest_revision, |incident| incident.revision);
     if revision != full.newest_revision {
         let _ = writeln!(page, "\nThis is revision {revision}; the newest is {}.", full.newest_revision);
     }
@@ -193,7 +130,7 @@ fn decided(decided: &document::Decided) -> String {
     page
 }
 
-fn baseline(baseline: &document::Baseline) -> String {
+fn baseline(baseline: &document::Baseline, style: Style) -> String {
     let mut table = Table::new(&["FACET", "DIGEST", "ACCEPTED", "BY", "ENTRY", "ASKED WITH", "REASON"]);
     for facet in &baseline.facets {
         let digest = facet.digest.map_or_else(|| "absent".to_owned(), |digest| digest.short());
@@ -208,7 +145,7 @@ fn baseline(baseline: &document::Baseline) -> String {
             facet.reason.clone().unwrap_or_default(),
         ]);
     }
-    let mut page = if baseline.facets.is_empty() { "no baseline yet\n".to_owned() } else { table.page() };
+    let mut page = if baseline.facets.is_empty() { "no baseline yet\n".to_owned() } else { table.page(style) };
     for approval in &baseline.approvals {
         let until = approval.until.map(|until| format!(" until {}", instant(until))).unwrap_or_default();
         let path = text::inert(&approval.path, 200);
@@ -229,7 +166,7 @@ fn baseline(baseline: &document::Baseline) -> String {
     page
 }
 
-fn alerts(messages: &[document::Message]) -> String {
+fn alerts(messages: &[document::Message], style: Style) -> String {
     if messages.is_empty() {
         return "no messages\n".to_owned();
     }
@@ -246,11 +183,15 @@ fn alerts(messages: &[document::Message]) -> String {
             message.attempts.to_string(),
             instant(message.at),
             message.kind.clone(),
-            message.incident.clone(),
-            format!("{}: {}", message.target, message.headline),
+            message.incident.clone().unwrap_or_else(|| "-".to_owned()),
+            if message.target.is_empty() {
+                message.headline.clone()
+            } else {
+                format!("{}: {}", message.target, message.headline)
+            },
         ]);
     }
-    table.page()
+    table.page(style)
 }
 
 fn alert(full: &document::MessageInFull) -> String {
@@ -264,7 +205,7 @@ fn alert(full: &document::MessageInFull) -> String {
     page
 }
 
-fn history(lines: &[document::HistoryLine]) -> String {
+fn history(lines: &[document::HistoryLine], style: Style) -> String {
     let mut table = Table::new(&["WHEN", "TARGET", "WHAT", "WHERE", "INCIDENT", ""]);
     for line in lines {
         table.row([
@@ -276,7 +217,48 @@ fn history(lines: &[document::HistoryLine]) -> String {
             line.text.clone(),
         ]);
     }
-    table.page()
+    table.page(style)
+}
+
+/// Names shown of a kind of change; the others are counted.
+const NAMED: usize = 20;
+
+fn reloaded(reloaded: &Reloaded) -> String {
+    let changes = &reloaded.changes;
+    let mut page = format!("the configuration is in force: {} targets\n", reloaded.targets);
+    let ids = |ids: &[TargetId]| ids.iter().map(ToString::to_string).collect::<Vec<_>>();
+    for (what, names) in [
+        ("added", ids(&changes.added)),
+        ("removed", ids(&changes.removed)),
+        ("changed", ids(&changes.changed)),
+        ("receivers", changes.receivers.clone()),
+        ("settings", changes.settings.clone()),
+    ] {
+        if !names.is_empty() {
+            let shown: Vec<&str> = names.iter().take(NAMED).map(String::as_str).collect();
+            let more = names.len().saturating_sub(NAMED);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let _ = writeln!(page, "  {what}: {}{more}", shown.join(", "));
+        }
+    }
+    if changes.is_empty() {
+        page.push_str("  nothing changed\n");
+    }
+    for carried in &reloaded.carried {
+        let _ = writeln!(page, "  {} carries on the past of {}", carried.is, carried.was);
+    }
+    for why in &reloaded.not_carried {
+        let _ = writeln!(page, "  not carried over: {why}");
+    }
+    for key in &changes.restart {
+        let _ = writeln!(page, "  `{key}` takes a restart; until then it is what it was at the start");
+    }
+    for held in &reloaded.held {
+        let (file, why) = (held.file.display().to_string(), &held.why);
+        let _ = writeln!(page, "  held at its last good version: {}\n{why}", text::inert(&file, 300));
+        let _ = writeln!(page, "  mend it, or let it in: driftd inventory release {}", text::inert(&file, 300));
+    }
+    page
 }
 
 /// An alert reads the same wherever it is read.

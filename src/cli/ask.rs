@@ -46,6 +46,9 @@ fn exit(answer: &Answer) -> Exit {
         | Answer::Alerts(_)
         | Answer::Alert(_)
         | Answer::Retried(_)
+        | Answer::StoreChecked(_)
+        | Answer::Why(_)
+        | Answer::Reloaded(_)
         | Answer::History(_) => Exit::Fine,
     }
 }
@@ -62,9 +65,10 @@ pub(super) async fn asked(config: Option<&Path>, request: Request) -> anyhow::Re
     match control::ask(&places.control, &request).await {
         Ok(answer) => Ok(answer),
         Err(AskError::NoDaemon(socket)) => {
+            let config = config::load(&file, &environment)?;
             // The lock is held until the answer is there: nobody writes behind a running daemon.
             let _lock = Store::lock(&places.store).map_err(|error| locked(&error, &socket))?;
-            let office = alone(config::load(&file, &environment)?).await?;
+            let office = alone(config).await?;
             let answer = office.answer(request, &control::person(nix::unistd::geteuid().as_raw())).await;
             office.store.close().await.context("failed to close the store")?;
             Ok(answer)

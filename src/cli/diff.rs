@@ -16,8 +16,8 @@ use crate::model::drift::Detail;
 use crate::model::incident::UnitMark;
 use crate::model::judgment::Judgment;
 use crate::model::memory::Memory;
-use crate::model::snapshot::Snapshot;
 use crate::model::policy::NO_POLICY;
+use crate::model::snapshot::Snapshot;
 use crate::model::text;
 
 /// Documents beyond this are refused: a scan reads at most 16 MiB.

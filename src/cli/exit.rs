@@ -1,4 +1,7 @@
 //! Exit codes (design, section 6): 0 fine, 1 drift or findings, 2 usage or configuration, 3 no verdict. 1 beats 3.
+//!
+//! `run` has two more: 4 when a part of the daemon broke or did not start, which a restart may mend (2 is for what it
+//! will not, as a damaged store or one of a newer driftd: the unit does not try), and 128 + the signal when a second signal ended it at once.
 
 use std::process::ExitCode;
 
@@ -13,6 +16,12 @@ pub enum Exit {
     Usage,
     /// The endpoint gave no verdict, or a watched facet was unseen.
     NoVerdict,
+    /// The daemon broke, or did not start.
+    Broken,
+    /// A second SIGINT ended the daemon at once.
+    Interrupted,
+    /// A second SIGTERM did.
+    Terminated,
 }
 
 impl From<Exit> for ExitCode {
@@ -22,6 +31,9 @@ impl From<Exit> for ExitCode {
             Exit::Found => 1,
             Exit::Usage => 2,
             Exit::NoVerdict => 3,
+            Exit::Broken => 4,
+            Exit::Interrupted => 130,
+            Exit::Terminated => 143,
         })
     }
 }

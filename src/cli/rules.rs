@@ -29,7 +29,7 @@ pub(super) fn all(output: Output) -> anyhow::Result<Exit> {
                     ]);
                 }
             }
-            page::write(&table.page())?;
+            page::write(&table.page(super::style::Style::stdout()))?;
         }
     }
     Ok(Exit::Fine)
@@ -58,7 +58,7 @@ fn in_words(rule: &Rule) -> String {
     for case in rule.cases {
         table.row([case.case.to_owned(), severity(case), impact(case)]);
     }
-    page.push_str(&table.page());
+    page.push_str(&table.page(super::style::Style::stdout()));
     if !rule.aliases.is_empty() {
         let _ = writeln!(page, "\nalso: {}", rule.aliases.join(", "));
     }

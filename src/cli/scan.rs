@@ -1,24 +1,25 @@
 //! `scan`: one look at a target, with no store and no past.
 
-use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::Context as _;
 
 use super::exit::Exit;
-use super::{Output, ScanArgs, page};
+use super::style::Style;
+use super::{Output, ScanArgs, page as out, progress};
 use crate::clock::Clock;
 use crate::config::{self, Config};
 use crate::judge::document;
-use crate::model::facet::FacetState;
 use crate::model::inventory::Target;
 use crate::model::observation::{Observation, Outcome};
 use crate::model::snapshot::{CheckVerdict, Snapshot};
 use crate::model::target::{Kind, TargetId};
-use crate::model::text;
 use crate::net::{Door, DoorSettings, Roots, SystemResolver};
-use crate::operations::words;
 use crate::secret::Environment;
+
+mod view;
+
+pub(super) use view::page;
 
 /// Scans once, writes what was seen and says how it ended.
 ///
@@ -34,17 +35,32 @@ pub(super) async fn scan(file: Option<&Path>, output: Output, args: &ScanArgs) -
         resolver: std::sync::Arc::new(SystemResolver),
         roots: Roots::Platform,
     })?;
-    let (observation, snapshot) = crate::scan::look(&door, &target, &environment, Clock::system().now()).await;
+    let look = crate::scan::look(&door, &target, &environment, Clock::system().now());
+    let (observation, snapshot) = progress::shown(&format!("scanning {}", target.url), look).await;
     let document = document::snapshot_document(&snapshot);
     if let Some(path) = &args.save {
         let text = serde_json::to_string_pretty(&document)?;
         std::fs::write(path, text + "\n").with_context(|| format!("failed to write {}", path.display()))?;
     }
     match output {
-        Output::Json => page::json(&document)?,
-        Output::Human => page::write(&human(&snapshot, &observation))?,
+        Output::Json => out::json(&document)?,
+        Output::Human => out::write(&page(&snapshot, &observation, Style::stdout()))?,
     }
     Ok(exit(&snapshot, args))
+}
+
+/// One look at `target` by the rules of a configuration that does not exist yet.
+///
+/// # Errors
+/// When no connection can be made at all on this machine.
+pub(super) async fn look_alone(target: &Target) -> anyhow::Result<(Observation, Snapshot)> {
+    let door = Door::new(DoorSettings {
+        contact: None,
+        allow: Vec::new(),
+        resolver: std::sync::Arc::new(SystemResolver),
+        roots: Roots::Platform,
+    })?;
+    Ok(crate::scan::look(&door, target, &Environment::process(), Clock::system().now()).await)
 }
 
 /// A target of the inventory, or one made of a URL: an argument with `://`, or with a dot and no such id.
@@ -64,7 +80,8 @@ fn target(file: Option<&Path>, environment: &Environment, name: &str) -> anyhow:
     }
 }
 
-fn from_url(text: &str) -> anyhow::Result<Target> {
+/// A target made of a URL alone.
+pub(super) fn from_url(text: &str) -> anyhow::Result<Target> {
     let url: url::Url = text.parse().with_context(|| format!("{text:?} is no URL"))?;
     anyhow::ensure!(matches!(url.scheme(), "http" | "https"), "an MCP server is at an http or https URL, not {text:?}");
     anyhow::ensure!(
@@ -79,50 +96,6 @@ fn from_url(text: &str) -> anyhow::Result<Target> {
         .collect();
     let id: TargetId = name.trim_start_matches(['-', '.']).parse().or_else(|_| "target".parse())?;
     Ok(Target::at(id, Kind::Mcp, url))
-}
-
-fn human(snapshot: &Snapshot, observation: &Observation) -> String {
-    let mut page = String::new();
-    let verdict = document::verdict(snapshot);
-    let said =
-        if verdict.coverage.is_empty() { String::new() } else { format!(" ({})", text::inert(&verdict.coverage, 200)) };
-    let _ = writeln!(page, "{}\n", text::inert(&snapshot.target.url, 300));
-    let _ = writeln!(page, "verdict    {}{said}", verdict.word);
-    let _ = writeln!(page, "protocol   {}", text::inert(&words::protocol(&snapshot.mcp), 200));
-    let _ =
-        writeln!(page, "scan       {}, {} requests, {} ms", snapshot.outcome, snapshot.requests, snapshot.duration_ms);
-    let _ = writeln!(page, "snapshot   {}\n", snapshot.digest);
-    for sight in &observation.sights {
-        let _ = writeln!(page, "not seen   {} {}", sight.rule, text::inert(&sight.detail, 300));
-    }
-    let mut table = page::Table::new(&["FACET", "STATE", "HOLDS", "DIGEST"]);
-    for (name, state) in &snapshot.facets {
-        let (word, holds, digest) = match state {
-            FacetState::Seen(seen) => ("seen", holds(seen), seen.digest.short()),
-            FacetState::Absent { note } => ("absent", note.clone().unwrap_or_default(), String::new()),
-            FacetState::Unseen { reason } => ("unseen", reason.to_string(), String::new()),
-        };
-        table.row([name.to_string(), word.to_owned(), holds, digest]);
-    }
-    for (name, coverage) in snapshot.coverage.iter().filter(|(name, _)| !snapshot.facets.contains_key(name)) {
-        table.row([name.to_string(), "-".to_owned(), coverage.reason.clone().unwrap_or_default(), String::new()]);
-    }
-    page.push_str(&table.page());
-    let findings: Vec<_> = snapshot.checks.iter().filter(|check| check.verdict == CheckVerdict::Finding).collect();
-    if !findings.is_empty() {
-        page.push('\n');
-    }
-    for check in findings {
-        let _ = writeln!(page, "{:<9}{} [{}]", check.severity.as_str(), text::inert(&check.message, 300), check.rule);
-        let _ = writeln!(page, "         {}", text::inert(&check.evidence, 300));
-    }
-    page
-}
-
-fn holds(seen: &crate::model::facet::SeenFacet) -> String {
-    let items = seen.views.first().and_then(|view| view.member("items")).and_then(crate::model::json::Json::as_object);
-    let steady = if seen.views.len() > 1 { ", reads differ" } else { "" };
-    items.map_or_else(|| steady.trim_start_matches(", ").to_owned(), |items| format!("{} items{steady}", items.len()))
 }
 
 fn exit(snapshot: &Snapshot, args: &ScanArgs) -> Exit {

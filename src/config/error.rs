@@ -28,6 +28,14 @@ pub struct Mistakes {
 
 impl std::error::Error for Mistakes {}
 
+impl Mistakes {
+    /// Each in words, and how many there are besides.
+    pub fn each(&self) -> Vec<String> {
+        let more = (self.more > 0).then(|| format!("and {} more mistakes", self.more));
+        self.list.iter().map(ToString::to_string).chain(more).collect()
+    }
+}
+
 impl fmt::Display for Mistakes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, mistake) in self.list.iter().enumerate() {
@@ -348,7 +356,7 @@ pub enum ConfigError {
         why: &'static str,
     },
     /// A URL of a listed file where no service of ours can be.
-    #[error("a listed file may not name a {} address", .0.replace('_', "-"))]
+    #[error("a listed file may not name an address of this kind: {}", .0.replace('_', "-"))]
     ForbiddenAddress(&'static str),
     /// An id of a listed file that belongs to another one.
     #[error("the id `{0}` belongs to another file")]
@@ -363,7 +371,7 @@ pub enum ConfigError {
     #[error("the file is gone, and all its targets with it")]
     Vanished,
     /// A listed file without most of its targets.
-    #[error("{gone} of its {had} targets are gone ({}); it may remove {may_remove}% at once", short(.names))]
+    #[error("{gone} of its {had} targets {} gone ({}); it may remove {may_remove}% at once", are(*.gone), short(.names))]
     RemovesTooMany {
         /// How many are gone.
         gone: usize,
@@ -379,6 +387,10 @@ pub enum ConfigError {
     /// Defaults in two files.
     #[error("`defaults` stands in two inventory files")]
     DefaultsTwice,
+}
+
+const fn are(count: usize) -> &'static str {
+    if count == 1 { "is" } else { "are" }
 }
 
 impl ConfigError {

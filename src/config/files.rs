@@ -3,7 +3,7 @@
 //! Decides which files there are, which of them another program writes, and which of those are gone. What is in them is
 //! `inventory_file`'s matter.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,11 +11,14 @@ use std::path::{Path, PathBuf};
 use super::elements::inventory::{Files, Trust};
 use super::error::ConfigError;
 use super::glob;
-use super::held::{LastGood, key};
+use super::held::{LastGood, Warning, key};
 use super::reader::{At, Reader, read_text};
 
 /// A hundred thousand targets fit.
 const MOST_MIB: u64 = 64;
+
+/// More files of another program's are not read: nobody said how many it may write.
+const MOST_FILES: usize = 1_000;
 
 /// One file.
 #[derive(Debug)]
@@ -40,14 +43,24 @@ pub(super) struct Missing {
 ///
 /// A file that is not there is a mistake; a pattern that matches nothing is an empty directory yet to be filled. A file
 /// that two entries stand for is a listed one if either says so.
-pub(super) fn of(reader: &mut Reader<'_>, entries: Vec<Files>, last_good: &LastGood) -> Vec<InventoryFile> {
+pub(super) fn of(
+    reader: &mut Reader<'_>,
+    entries: Vec<Files>,
+    last_good: &LastGood,
+    warnings: &mut Vec<Warning>,
+) -> Vec<InventoryFile> {
     let mut files: Vec<InventoryFile> = Vec::new();
     let mut seen: BTreeMap<PathBuf, usize> = BTreeMap::new();
     for entry in entries {
         let found = match entry.pattern() {
             None => vec![named(&entry)],
             Some(pattern) => match matching(&entry, &pattern, last_good) {
-                Ok(found) => found,
+                Ok((found, unread)) => {
+                    if unread > 0 {
+                        warnings.push(Warning::TooManyFiles { pattern: entry.path.clone(), unread });
+                    }
+                    found
+                }
                 Err(error) => {
                     reader.mistake_at(entry.at, ConfigError::NoInventory(error), None);
                     continue;
@@ -68,6 +81,21 @@ pub(super) fn of(reader: &mut Reader<'_>, entries: Vec<Files>, last_good: &LastG
     let is_let_go = |file: &InventoryFile| is_gone(file) && last_good.released.contains(&file.key);
     files.retain(|file| !(file.trust.is_listed() && is_let_go(file)));
     files
+}
+
+/// The files that an entry of `inventory` stands for now: its own, or those whose names are of its pattern.
+///
+/// # Errors
+/// When the file is not there, or the pattern's directory cannot be read.
+pub fn expand(listed: &Path) -> io::Result<Vec<PathBuf>> {
+    let name = listed.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    if !name.contains('*') {
+        fs::metadata(listed)?;
+        return Ok(vec![listed.to_owned()]);
+    }
+    let directory = listed.parent().filter(|directory| !directory.as_os_str().is_empty());
+    let found = names(directory.unwrap_or_else(|| Path::new(".")), &name)?;
+    Ok(found.into_iter().map(|name| listed.with_file_name(name)).collect())
 }
 
 fn is_gone(file: &InventoryFile) -> bool {
@@ -93,33 +121,34 @@ fn present(path: PathBuf, trust: Trust) -> InventoryFile {
     InventoryFile { key: key(&path), path, trust, text }
 }
 
-/// The files of a pattern by name; among those of another program also what was there before and is gone.
-fn matching(entry: &Files, pattern: &str, last_good: &LastGood) -> io::Result<Vec<InventoryFile>> {
-    let directory = entry.directory();
+/// The files of a pattern by name, and how many are not read; among those of another program also what was there before
+/// and is gone.
+fn matching(entry: &Files, pattern: &str, last_good: &LastGood) -> io::Result<(Vec<InventoryFile>, usize)> {
     let gone = gone(entry, pattern, last_good);
-    let found = match names(&directory, pattern) {
-        Ok(found) => found,
+    let mut names = match names(&entry.directory(), pattern) {
+        Ok(names) => names,
         // Nothing can be said of them.
         Err(error) if !gone.is_empty() => {
-            let error = || ConfigError::Unreadable(io::Error::from(error.kind()));
             let held = |(path, key)| {
-                let text = Err(Missing { error: error(), at: None });
-                InventoryFile { path, key, trust: entry.trust, text }
+                let error = ConfigError::Unreadable(io::Error::from(error.kind()));
+                InventoryFile { path, key, trust: entry.trust, text: Err(Missing { error, at: None }) }
             };
-            return Ok(gone.into_iter().map(held).collect());
+            return Ok((gone.into_iter().map(held).collect(), 0));
         }
         Err(error) => return Err(error),
     };
+    let most = if entry.trust.is_listed() { MOST_FILES } else { usize::MAX };
+    let unread = names.len().saturating_sub(most);
+    names.truncate(most);
     let mut files: Vec<InventoryFile> =
-        found.into_iter().map(|name| present(entry.path.with_file_name(name), entry.trust)).collect();
-    for (path, key) in gone {
-        if files.iter().all(|file| file.key != key) {
-            let text = Err(Missing { error: ConfigError::Vanished, at: None });
-            files.push(InventoryFile { path, key, trust: entry.trust, text });
-        }
+        names.into_iter().map(|name| present(entry.path.with_file_name(name), entry.trust)).collect();
+    let there: BTreeSet<PathBuf> = files.iter().map(|file| file.key.clone()).collect();
+    for (path, key) in gone.into_iter().filter(|(_, key)| !there.contains(key)) {
+        let text = Err(Missing { error: ConfigError::Vanished, at: None });
+        files.push(InventoryFile { path, key, trust: entry.trust, text });
     }
     files.sort_by(|left, right| left.path.cmp(&right.path));
-    Ok(files)
+    Ok((files, unread))
 }
 
 /// What the pattern of a listed entry stood for before: path and key.

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use super::source::visible;
 use crate::model::digest::Digest;
 use crate::model::target::TargetId;
 
@@ -117,6 +118,44 @@ impl LastGood {
         let file = |part: &InventoryPart| LastFile { text: part.text.clone(), ids: part.ids.clone() };
         let files = parts.iter().map(|part| (part.path.clone(), file(part))).collect();
         Self { files, released: BTreeSet::new() }
+    }
+}
+
+/// Something that is no mistake and that a person should know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Warning {
+    /// A listed file claims an id (`was`) that was no target of it: the target starts anew.
+    ForeignClaim {
+        /// The file.
+        file: PathBuf,
+        /// The target that claims.
+        target: TargetId,
+        /// The id that it claims.
+        was: TargetId,
+    },
+    /// More files are of a pattern than are read.
+    TooManyFiles {
+        /// The pattern.
+        pattern: PathBuf,
+        /// How many are not read.
+        unread: usize,
+    },
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ForeignClaim { file, target, was } => write!(
+                f,
+                "{}: `{target}` does not carry on `{was}`, which was no target of this file; it starts anew",
+                visible(&file.to_string_lossy())
+            ),
+            Self::TooManyFiles { pattern, unread } => write!(
+                f,
+                "{}: too many files are of this pattern, {unread} of them are not read; put their targets into fewer",
+                visible(&pattern.to_string_lossy())
+            ),
+        }
     }
 }
 

@@ -11,15 +11,13 @@ mod listed;
 mod people;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::path::PathBuf;
 
 use super::daemon_file::DaemonFile;
 use super::elements::target::{Around, Placed};
 use super::files::InventoryFile;
-use super::held::{Held, HeldReason, InventoryPart, LastGood};
+use super::held::{Held, HeldReason, InventoryPart, LastGood, Warning};
 use super::reader::{At, Findings, Reader};
-use super::source::visible;
 use crate::model::digest::Digest;
 use crate::model::inventory::Target;
 use crate::model::target::TargetId;
@@ -40,32 +38,6 @@ pub(super) struct Inventory {
     pub(super) parts: Vec<InventoryPart>,
     pub(super) held: Vec<Held>,
     pub(super) warnings: Vec<Warning>,
-}
-
-/// Something that is no mistake and that a person should know.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Warning {
-    /// A listed file claims an id (`was`) that was no target of it: the target starts anew.
-    ForeignClaim {
-        /// The file.
-        file: PathBuf,
-        /// The target that claims.
-        target: TargetId,
-        /// The id that it claims.
-        was: TargetId,
-    },
-}
-
-impl fmt::Display for Warning {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::ForeignClaim { file, target, was } => write!(
-                f,
-                "{}: `{target}` does not carry on `{was}`, which was no target of this file; it starts anew",
-                visible(&file.to_string_lossy())
-            ),
-        }
-    }
 }
 
 /// What comes of one file.

@@ -179,7 +179,7 @@ fn everything_that_can_be_said_arrives() {
     assert_eq!(config.store, configs().join("data/driftd.db"));
     assert_eq!(config.control, Path::new("/run/driftd/driftd.sock"));
     assert_eq!(config.inventory_files.len(), 3);
-    assert_eq!(config.inventory_directories.len(), 3);
+    assert_eq!(config.listed.len(), 3);
     assert_eq!(
         config.scan,
         ScanSettings { concurrency: 8, per_host: 1, contact: Some("mailto:ops@example.com".into()) }

@@ -62,7 +62,7 @@ impl GaugeRoom {
     }
 
     fn row(&self, target: &Target) -> TargetRow {
-        let Standing { up, blocked, confirmed, credential_ok, last_success, facets } =
+        let Standing { up, blocked, confirmed, credential_ok, last_success, certificate_ends, facets } =
             self.scanner.standing(&target.id);
         TargetRow {
             summary: target.summary(),
@@ -71,6 +71,7 @@ impl GaugeRoom {
             confirmed,
             credential_ok: target.auth.as_ref().and(credential_ok),
             last_success,
+            certificate_ends,
             facets: facets
                 .into_iter()
                 .map(|(name, (watched, last_seen))| (name, FacetSight { watched, last_seen }))
@@ -83,15 +84,18 @@ impl GaugeRoom {
 
     async fn outbox(&self, plan: &Plan) -> Result<(), StoreError> {
         let now = self.clock.now();
-        let waiting = self.store.pending_counts().await?;
-        for receiver in &plan.receivers {
-            let mine = waiting.iter().find(|pending| pending.receiver == *receiver);
-            let oldest = mine.and_then(|pending| pending.oldest);
-            let age = oldest.map_or(0.0, |oldest| now.duration_since(oldest).as_secs_f64().max(0.0));
-            let pending = mine.map_or(0, |pending| pending.messages + pending.notices);
-            self.metrics.outbox_pending.with_label_values(&[receiver.as_str()]).set(size(pending));
-            self.metrics.outbox_oldest.with_label_values(&[receiver.as_str()]).set(age);
+        let mut waiting: BTreeMap<String, (f64, f64)> =
+            plan.receivers.iter().map(|receiver| (receiver.clone(), (0.0, 0.0))).collect();
+        for pending in self.store.pending_counts().await? {
+            let count = pending.messages + pending.notices;
+            let age = pending.oldest.map_or(0.0, |oldest| now.duration_since(oldest).as_secs_f64().max(0.0));
+            // One that left is told as long as something waits for it.
+            if count > 0 {
+                waiting.insert(pending.receiver, (size(count), age));
+            }
         }
+        let waiting: Vec<_> = waiting.into_iter().map(|(name, (count, age))| (name, count, age)).collect();
+        self.metrics.tell_waiting(&waiting);
         Ok(())
     }
 }

@@ -1,14 +1,37 @@
-//! What is done each minute: buffered scans are written, ticks of the core that need a clock and no scan are settled,
-//! and whether the store can be written shows in readiness.
+//! What is done beside scanning: the ledger is followed once, and each minute buffered scans are written, ticks of the
+//! core that need a clock and no scan are settled, what is old is pruned in small steps, and a backup is made when one
+//! is due.
+//!
+//! It also answers for readiness as far as the store goes: at once when a write fails, whoever wrote, and again at
+//! once when one succeeds. While none does, it tries by itself.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::http::Readiness;
 use crate::metrics::Metrics;
 use crate::operations::Office;
+use crate::pulse::{For, Pulse};
+use crate::store::{Health, LedgerCheck, StoreError};
+
+mod backups;
+mod pruning;
+
+use backups::Copies;
+use pruning::Pruning;
+
+/// How long after a failed write the store is tried again.
+const TRY_AGAIN: Duration = Duration::from_secs(5);
+
+/// The minute's work is done without a beat when none comes for so long.
+const LATE_BEAT: Duration = Duration::from_secs(90);
+
+/// Within what time the loop comes round, waiting for the store not counted.
+pub(super) const ROUND: Duration = Duration::from_mins(4);
 
 /// The minute's work.
 #[derive(Debug)]
@@ -16,43 +39,135 @@ pub(super) struct Housekeeping {
     office: Arc<Office>,
     metrics: Arc<Metrics>,
     ready: watch::Sender<Readiness>,
+    incidents: watch::Sender<u64>,
 }
 
 impl Housekeeping {
-    pub(super) const fn new(office: Arc<Office>, metrics: Arc<Metrics>, ready: watch::Sender<Readiness>) -> Self {
-        Self { office, metrics, ready }
+    pub(super) const fn new(
+        office: Arc<Office>,
+        metrics: Arc<Metrics>,
+        ready: watch::Sender<Readiness>,
+        incidents: watch::Sender<u64>,
+    ) -> Self {
+        Self { office, metrics, ready, incidents }
     }
 
     /// Works until `stop`.
-    pub(super) async fn run(self, mut beats: mpsc::Receiver<()>, stop: CancellationToken) {
-        self.ready.send_replace(Readiness::Ready);
+    pub(super) async fn run(self, mut beats: mpsc::Receiver<()>, stop: CancellationToken, pulse: Pulse) {
+        pulse.wait(For::Disk, self.count()).await;
+        let mut health = self.office.store.health();
+        self.show(&health.borrow_and_update());
+        let (mut copies, mut pruning) = (Copies::default(), Pruning::default());
+        copies.start_if_due(&self.office, self.office.clock.now());
+        // A ledger grows for ever: nobody waits for it to be followed.
+        let mut verifying = JoinSet::new();
+        let office = Arc::clone(&self.office);
+        verifying.spawn(async move { office.store.verify_ledger().await });
+        let mut late = std::pin::pin!(tokio::time::sleep(LATE_BEAT));
         loop {
+            pulse.moved();
+            let failing = *health.borrow() != Health::Fine;
             tokio::select! {
                 () = stop.cancelled() => return,
+                changed = health.changed() => match changed {
+                    Ok(()) => self.show(&health.borrow_and_update()),
+                    Err(_) => return,
+                },
+                () = tokio::time::sleep(TRY_AGAIN), if failing => pulse.wait(For::Disk, self.try_store()).await,
+                Some(verified) = verifying.join_next() => {
+                    // Its words may quote what was read; the log has its place.
+                    self.tell_ledger(verified.unwrap_or_else(|_| Err(StoreError::Other("the check broke".to_owned()))));
+                }
+                made = copies.next() => copies.tell(made, &self.metrics, self.office.clock.now()),
                 beat = beats.recv() => {
                     if beat.is_none() {
                         return;
                     }
-                    self.minute().await;
+                    late.set(tokio::time::sleep(LATE_BEAT));
+                    pulse.wait(For::Disk, self.minute(&mut pruning, &mut copies)).await;
+                }
+                () = &mut late => {
+                    tracing::error!(seconds = LATE_BEAT.as_secs(), "the housekeeping beat is late");
+                    late.set(tokio::time::sleep(LATE_BEAT));
+                    pulse.wait(For::Disk, self.minute(&mut pruning, &mut copies)).await;
                 }
             }
         }
     }
 
-    async fn minute(&self) {
-        let flushed = self.office.store.flush_runs().await;
-        let readiness = match flushed {
-            Ok(_) => Readiness::Ready,
-            Err(error) => {
-                self.metrics.store_errors.with_label_values(&["flush"]).inc();
-                tracing::error!(%error, "unchanged scans could not be written");
-                Readiness::Failing(format!("the store cannot be written: {error}"))
+    /// Counts what is open, for the line of status.
+    async fn count(&self) {
+        match self.office.store.gauges(self.office.clock.now()).await {
+            Ok(gauges) => {
+                let open = gauges.incidents.iter().map(|count| count.incidents).sum();
+                self.incidents.send_replace(open);
             }
+            Err(error) => {
+                self.metrics.store_errors.with_label_values(&["read"]).inc();
+                tracing::error!(%error, "open incidents could not be counted");
+            }
+        }
+    }
+
+    fn show(&self, health: &Health) {
+        let readiness = match health {
+            Health::Fine => Readiness::Ready,
+            Health::Failing(why) => Readiness::Failing(format!("the store cannot be written: {why}")),
         };
-        self.ready.send_replace(readiness);
+        self.ready.send_if_modified(|known| {
+            let differs = *known != readiness;
+            match &readiness {
+                Readiness::Failing(why) if differs => tracing::error!(why, "not ready"),
+                Readiness::Ready if differs && *known != Readiness::Starting => tracing::info!("ready again"),
+                Readiness::Failing(_) | Readiness::Ready | Readiness::Starting => {}
+            }
+            *known = readiness;
+            differs
+        });
+    }
+
+    /// Follows from what the ledger's chain is. A broken one is told loudly and keeps nobody from being watched.
+    fn tell_ledger(&self, verified: Result<LedgerCheck, StoreError>) {
+        match verified {
+            Ok(LedgerCheck::Whole { .. }) => self.metrics.tell_ledger(true),
+            Ok(LedgerCheck::Broken { no, fault }) => {
+                self.metrics.tell_ledger(false);
+                tracing::error!(
+                    entry = no,
+                    ?fault,
+                    "the ledger's chain is broken: somebody changed the store behind driftd"
+                );
+            }
+            Err(error) => self.failed("read", &error, "the ledger could not be read"),
+        }
+    }
+
+    async fn try_store(&self) {
+        if let Err(error) = self.office.store.try_write(self.office.clock.now()).await {
+            self.failed("probe", &error, "the store still cannot be written");
+        }
+    }
+
+    async fn minute(&self, pruning: &mut Pruning, copies: &mut Copies) {
+        if let Err(error) = self.office.store.flush_runs().await {
+            self.failed("flush", &error, "unchanged scans could not be written");
+        }
+        // Nothing may have been written: what the store can do must not wait for the next drift to be known.
+        self.try_store().await;
         if let Err(refused) = self.office.tick().await {
             self.metrics.store_errors.with_label_values(&["commit"]).inc();
-            tracing::error!(%refused, "the minute's tick could not be settled");
+            tracing::error!(error = %refused, "the minute's tick could not be settled");
         }
+        let now = self.office.clock.now();
+        if let Err(error) = pruning.minute(&self.office.store, self.office.plan.plan().retention, now).await {
+            self.failed("prune", &error, "what is old could not be removed");
+        }
+        copies.start_if_due(&self.office, now);
+        self.count().await;
+    }
+
+    fn failed(&self, operation: &'static str, error: &StoreError, what: &'static str) {
+        self.metrics.store_errors.with_label_values(&[operation]).inc();
+        tracing::error!(%error, "{what}");
     }
 }

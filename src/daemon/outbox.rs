@@ -2,24 +2,29 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use secrecy::SecretString;
 
-use crate::deliver::{Outbox, Tally};
+use crate::deliver::{Outbox, Sender, Tally};
 use crate::judge::notices::fold_notices;
 use crate::metrics::Metrics;
 use crate::model::incident::IncidentId;
 use crate::model::notice::{Body, Message};
 use crate::model::secret::SecretRef;
-use crate::receiver::Secrets;
-use crate::receiver::error::Reason;
+use crate::plan::{InForce, Live};
+use crate::receiver::error::{DeliveryError, Reason};
+use crate::receiver::{Receivers, Secrets};
 use crate::secret::Environment;
 use crate::store::{Store, StoreError};
 
 /// The store, as what holds what is owed.
 #[derive(Clone, Debug)]
-pub(super) struct StoreOutbox(pub(super) Store);
+pub(super) struct StoreOutbox(pub(super) Store, pub(super) InForce);
+
+/// How often it is looked at whether a receiver that left is back; a reload that brings it back looks at once.
+pub(super) const GONE_FOR: Duration = Duration::from_hours(1);
 
 impl Outbox for StoreOutbox {
     type Error = StoreError;
@@ -44,7 +49,14 @@ impl Outbox for StoreOutbox {
     }
 
     async fn due_messages(&self, now: Timestamp) -> Result<Vec<Message>, StoreError> {
-        self.0.due_messages(now).await
+        let plan = self.1.plan();
+        let (due, gone): (Vec<_>, Vec<_>) =
+            self.0.due_messages(now).await?.into_iter().partition(|due| plan.receivers.contains(&due.receiver));
+        for message in gone {
+            let until = now.saturating_add(GONE_FOR).unwrap_or(Timestamp::MAX);
+            self.0.hold_receiver(&message.receiver, until).await?;
+        }
+        Ok(due)
     }
 
     async fn next_due(&self) -> Result<Option<Timestamp>, StoreError> {
@@ -74,23 +86,43 @@ impl Secrets for StoredSecrets {
     }
 }
 
-/// Counts deliveries.
+/// The receivers of the moment.
 #[derive(Clone, Debug)]
-pub(super) struct Counted(pub(super) Arc<Metrics>);
+pub(super) struct Post(pub(super) Live<Receivers>);
+
+impl Sender for Post {
+    async fn send(&self, message: &Message, now: Timestamp) -> Result<(), DeliveryError> {
+        self.0.get().send(message, now).await
+    }
+}
+
+/// Counts deliveries, to receivers that there are.
+#[derive(Clone, Debug)]
+pub(super) struct Counted(pub(super) Arc<Metrics>, pub(super) InForce);
+
+impl Counted {
+    fn count(&self, receiver: &str, outcome: &str, reason: Option<Reason>) {
+        // The series of one that left have left with it.
+        if self.1.plan().receivers.iter().any(|known| known == receiver) {
+            self.0.notifications.with_label_values(&[receiver, outcome]).inc();
+            if let Some(reason) = reason {
+                self.0.notifications_failed.with_label_values(&[receiver, reason.as_str()]).inc();
+            }
+        }
+    }
+}
 
 impl Tally for Counted {
     fn sent(&self, receiver: &str) {
-        self.0.notifications.with_label_values(&[receiver, "sent"]).inc();
+        self.count(receiver, "sent", None);
     }
 
     fn failed(&self, receiver: &str, reason: Reason) {
-        self.0.notifications.with_label_values(&[receiver, "failed"]).inc();
-        self.0.notifications_failed.with_label_values(&[receiver, reason.as_str()]).inc();
+        self.count(receiver, "failed", Some(reason));
     }
 
     fn dead(&self, receiver: &str, reason: Reason) {
-        self.0.notifications.with_label_values(&[receiver, "given_up"]).inc();
-        self.0.notifications_failed.with_label_values(&[receiver, reason.as_str()]).inc();
+        self.count(receiver, "given_up", Some(reason));
     }
 
     fn store_failed(&self, _operation: &'static str) {

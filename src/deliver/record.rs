@@ -90,16 +90,22 @@ pub(super) fn tell(tally: &impl Tally, done: &Done, verdict: Verdict) {
     let tries = done.tries();
     match verdict {
         Verdict::Sent => {
-            tracing::info!(receiver, message = id, %incident, tries, "message delivered");
+            tracing::info!(
+                receiver,
+                message_id = id,
+                incident = incident.map(tracing::field::display),
+                tries,
+                "message delivered"
+            );
             tally.sent(receiver);
         }
         Verdict::Again { at, error } => {
-            tracing::warn!(receiver, message = id, %incident, tries, next_at = %at, %error, "message not delivered");
+            tracing::warn!(receiver, message_id = id, incident = incident.map(tracing::field::display), tries, next_at = %at, %error, "message not delivered");
             tally.failed(receiver, error.reason());
         }
         Verdict::Dead { error } => {
             tracing::error!(
-                receiver, message = id, %incident, tries, %error,
+                receiver, message_id = id, incident = incident.map(tracing::field::display), tries, %error,
                 "message given up; `driftd alerts retry` sends it again"
             );
             tally.dead(receiver, error.reason());

@@ -209,7 +209,7 @@ impl Running {
         let stop = CancellationToken::new();
         let delivery = Delivery::new(outbox.clone(), Arc::clone(&peers), counts.clone(), clock, Arc::clone(&wake));
         let mut task = JoinSet::new();
-        task.spawn(delivery.run(StdRng::seed_from_u64(1), stop.clone()));
+        task.spawn(delivery.run(StdRng::seed_from_u64(1), stop.clone(), Pulse::alone()));
         Self { outbox, peers, counts, hand, wake, stop, task }
     }
 

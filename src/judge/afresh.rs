@@ -15,12 +15,8 @@ use crate::model::observation::Asked;
 /// `memory` without what another credential than that of `asked` was shown.
 #[must_use]
 pub fn afresh(mut memory: Memory, asked: &Asked) -> Memory {
-    let left: BTreeSet<FacetName> = memory
-        .baseline
-        .values()
-        .filter(|held| is_asked_otherwise(held, asked))
-        .map(|held| held.facet)
-        .collect();
+    let left: BTreeSet<FacetName> =
+        memory.baseline.values().filter(|held| is_asked_otherwise(held, asked)).map(|held| held.facet).collect();
     if left.is_empty() {
         return memory;
     }

@@ -23,18 +23,24 @@ mod evidence;
 mod excerpt;
 mod full;
 mod headline;
+mod meanwhile;
 mod summary;
 mod tally;
 mod units;
 mod words;
 
+pub use meanwhile::{Meanwhile, MeanwhileChange};
 use units::UnitStory;
 
 /// Everything that a message is composed from.
 #[derive(Debug)]
 pub struct Story<'a> {
-    /// Whose.
+    /// Whose scan, decision or tick it is.
     pub target: &'a TargetSummary,
+    /// Whom the incident is about, the owner first.
+    pub targets: &'a [&'a TargetSummary],
+    /// For sight that is back: what differs from before.
+    pub meanwhile: Option<&'a Meanwhile>,
     /// The incident, after the change, with its units numbered.
     pub incident: &'a Incident,
     /// What happened.
@@ -74,18 +80,19 @@ pub fn compose(story: &Story<'_>) -> Body {
         id: String::new(),
         kind: story.kind,
         at: story.now,
-        incident: AlertIncident {
+        incident: Some(AlertIncident {
             id: incident.id,
             revision: incident.revision,
             state: state(incident).to_owned(),
             reason: incident.ended.as_ref().map(|ended| ended.reason),
             url: None,
-        },
+        }),
         severity: severity(&told),
         impact: impact(&told),
         headline: headline::headline(story, &told),
         summary: summary::summary(story, &told),
-        targets: vec![story.target.clone()],
+        passages: Vec::new(),
+        targets: story.targets.iter().map(|target| (*target).clone()).collect(),
         consumers: consumers::hit(story.policy, &standing(&told)),
         units,
         more,
@@ -109,8 +116,12 @@ fn standing<'t>(told: &'t [UnitStory<'_>]) -> Vec<&'t Drift> {
 /// Whether something was said of the incident before.
 const fn is_reply(kind: AlertType) -> bool {
     match kind {
-        AlertType::DriftOpened | AlertType::SightLost => false,
-        AlertType::DriftChanged | AlertType::DriftResolved | AlertType::SightBack => true,
+        AlertType::DriftOpened
+        | AlertType::SightLost
+        | AlertType::FleetReport
+        | AlertType::Digest
+        | AlertType::Test => false,
+        AlertType::DriftChanged | AlertType::DriftReminder | AlertType::DriftResolved | AlertType::SightBack => true,
     }
 }
 

@@ -75,8 +75,13 @@ impl Effect {
     fn of(drift: &Drift) -> Self {
         let breaks = drift.impact.first() == Some(&Impact::Breaking);
         match drift.rule.rule.as_str() {
-            "tool.renamed" | "tool.removed" | "tool.all-removed" | "prompt.removed" | "res.removed"
-            | "res.all-removed" | "res.template-removed" => Self::Fails,
+            "tool.renamed"
+            | "tool.removed"
+            | "tool.all-removed"
+            | "prompt.removed"
+            | "res.removed"
+            | "res.all-removed"
+            | "res.template-removed" => Self::Fails,
             _ if breaks && drift.severity >= Severity::Medium => Self::MayFail,
             _ => Self::Differs,
         }
@@ -108,8 +113,11 @@ fn one(consumer: &Consumer, drifts: &[&Drift]) -> Option<(Effect, AlertConsumer)
     for drift in drifts.iter().filter(|drift| drift.facet.facet != Facet::Scan) {
         let effect = Effect::of(drift);
         let items = known_before(drift);
-        let mine: Vec<&str> =
-            items.iter().copied().filter(|item| consumer.uses.is_empty() || consumer.uses.iter().any(|used| used == item)).collect();
+        let mine: Vec<&str> = items
+            .iter()
+            .copied()
+            .filter(|item| consumer.uses.is_empty() || consumer.uses.iter().any(|used| used == item))
+            .collect();
         let whole = items.is_empty() && drift.facet.facet.list().is_none() && effect > Effect::Differs;
         if !mine.is_empty() || whole {
             worst = worst.max(Some(effect));
@@ -126,7 +134,9 @@ fn known_before(drift: &Drift) -> BTreeSet<&str> {
     let mut known = items(drift);
     let renamed = drift.rule.rule == "tool.renamed";
     let added = drift.before.is_empty() && drift.path.depth() == 2;
-    if (renamed || added) && let Some(own) = drift.path.token(1) {
+    if (renamed || added)
+        && let Some(own) = drift.path.token(1)
+    {
         known.remove(base_name(own));
     }
     known

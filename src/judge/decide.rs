@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use crate::model::drift::{DriftRow, Fingerprint};
 use crate::model::facet::FacetName;
-use crate::model::incident::{Incident, IncidentId, Unit};
+use crate::model::incident::{Incident, IncidentId, IncidentKind, Unit};
 use crate::model::memory::Memory;
 use crate::model::notice::Body;
 use crate::model::pointer::Pointer;
@@ -173,7 +173,8 @@ pub(super) struct Chosen<'a> {
 impl Chosen<'_> {
     /// Refuses what cannot be accepted or rejected.
     pub(super) fn decidable(&self) -> Result<(), Refusal> {
-        let sight = self.rows.iter().any(|row| super::life::is_sight(row.drift.facet));
+        let of_sight = self.incident.is_some_and(|incident| incident.kind == IncidentKind::Sight);
+        let sight = of_sight || self.rows.iter().any(|row| super::life::is_sight(row.drift.facet));
         if sight { Err(Refusal::Sight) } else { Ok(()) }
     }
 }
@@ -191,7 +192,12 @@ pub(super) fn choose<'a>(memory: &'a Memory, decision: &Decision, older: Option<
             let known = find(memory, incident).ok_or(Refusal::NoSuchIncident(incident))?;
             bound(known, revision, older)?;
             let rows = members(memory, known, &decision.except)?;
-            if rows.is_empty() { Err(Refusal::NothingLeft) } else { Ok(Chosen { incident: Some(known), rows }) }
+            // Of what a host's targets share, the one that is asked may be back already.
+            if rows.is_empty() && !known.is_shared() {
+                Err(Refusal::NothingLeft)
+            } else {
+                Ok(Chosen { incident: Some(known), rows })
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The open units of one owner: when an incident opens, gets a revision, and ends (design, section 5).
 //!
-//! A target has at most one incident of drift and one of sight. Which drifts are one unit is `fold`'s; here is what
+//! A target has at most one incident of drift and one of sight of its own; one that targets of a host share is `host`'s. Which drifts are one unit is `fold`'s; here is what
 //! joins, what counts as news (a unit added, a value or severity changed), and what the end was. A unit that confirms,
 //! reverts or is settled only changes its mark.
 
@@ -29,8 +29,8 @@ pub struct Owner<'a> {
     pub target: &'a TargetId,
     /// Ids of all incidents there ever were.
     pub ids: &'a BTreeSet<IncidentId>,
-    /// The id that this very step gave to another.
-    pub also_taken: Option<IncidentId>,
+    /// Ids that this very step gave to others.
+    pub also_taken: &'a [IncidentId],
     /// Our own rules are others now: severities that change with them are no news.
     pub own_rules: bool,
     /// Folds drifts into units.
@@ -99,6 +99,7 @@ fn opening(kind: IncidentKind, rows: &BTreeMap<Digest, DriftRow>, owner: &Owner<
     Some(Incident {
         id: new_id(owner, first),
         owner: owner.target.clone(),
+        with: Vec::new(),
         kind,
         revision: 1,
         units: Vec::new(),
@@ -109,13 +110,13 @@ fn opening(kind: IncidentKind, rows: &BTreeMap<Digest, DriftRow>, owner: &Owner<
 }
 
 /// 25 bits of a hash over owner, first fingerprint and opening scan; the next probe on collision.
-fn new_id(owner: &Owner<'_>, first: Fingerprint) -> IncidentId {
+pub(super) fn new_id(owner: &Owner<'_>, first: Fingerprint) -> IncidentId {
     let at = owner.now.as_millisecond().to_string();
     let seed = Digest::of_parts([owner.target.to_string(), first.to_string(), at]);
     let mut id = IncidentId::from_digest(seed, 0);
     // With all 2^25 ids taken no probe helps; long before that there are other troubles.
     for probe in 1..10_000 {
-        if !owner.ids.contains(&id) && owner.also_taken != Some(id) {
+        if !owner.ids.contains(&id) && !owner.also_taken.contains(&id) {
             break;
         }
         id = IncidentId::from_digest(seed, probe);
@@ -136,7 +137,10 @@ const fn stands(row: &DriftRow) -> bool {
 }
 
 fn confirmed_alone(row: &DriftRow, kind: IncidentKind) -> bool {
-    is_kind(row, kind) && row.incident.is_none() && stands(row) && matches!(row.state, DriftState::Open | DriftState::Rejected)
+    is_kind(row, kind)
+        && row.incident.is_none()
+        && stands(row)
+        && matches!(row.state, DriftState::Open | DriftState::Rejected)
 }
 
 /// What was confirmed joins, and with it what has been pending for as long: both sightings show it.
@@ -218,9 +222,7 @@ fn end_reason(id: IncidentId, rows: &BTreeMap<Digest, DriftRow>, transitions: &[
         Turn::Appeared | Turn::Confirmed | Turn::Changed => None,
     });
     let ignored = rows.values().filter(|row| row.incident == Some(id) && mark_of(row) == UnitMark::Ignored);
-    ended.chain(ignored.map(|_| EndReason::Ignored))
-    .max()
-    .unwrap_or(EndReason::Reverted)
+    ended.chain(ignored.map(|_| EndReason::Ignored)).max().unwrap_or(EndReason::Reverted)
 }
 
 /// How a drift ended; `None` while it has not.
@@ -243,7 +245,14 @@ fn part(id: IncidentId, rows: &mut BTreeMap<Digest, DriftRow>) {
     }
 }
 
-fn event(kind: AlertType, incident: &Incident, before: &[Unit], reason: Option<EndReason>, owner: &Owner<'_>) -> Event {
+/// What may be owed for a step: `before` are the units before it, of which an end tells.
+pub(super) fn event(
+    kind: AlertType,
+    incident: &Incident,
+    before: &[Unit],
+    reason: Option<EndReason>,
+    owner: &Owner<'_>,
+) -> Event {
     let stood = |unit: &&Unit| if reason.is_some() { true } else { unit.mark.stands() };
     let units = || incident.units.iter().chain(before.iter().filter(|_| reason.is_some())).filter(stood);
     let mut impact = Vec::<Impact>::new();

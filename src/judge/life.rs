@@ -328,7 +328,7 @@ pub fn recheck(rows: &[DriftRow], facets: &BTreeMap<FacetName, FacetMemory>, at:
 }
 
 /// The fingerprint of a drift that life itself makes.
-fn fingerprint(target: &TargetId, drift: &Drift) -> Fingerprint {
+pub(super) fn fingerprint(target: &TargetId, drift: &Drift) -> Fingerprint {
     let key = [target.to_string(), drift.facet.to_string(), drift.path.to_string()];
     let values = drift.after.iter().map(crate::model::json::Json::canonical);
     Fingerprint(Digest::of_parts(key.into_iter().chain(values)))

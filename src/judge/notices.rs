@@ -98,7 +98,9 @@ fn routed<'a>(event: &Event, audience: &Audience<'a>) -> BTreeMap<&'a str, Pace>
     if matched { taken } else { everyone() }
 }
 
-fn matches(asks: &RouteMatch, event: &Event, target: &TargetSummary) -> bool {
+/// Whether a route that asks so takes `event` of `target`.
+#[must_use]
+pub fn matches(asks: &RouteMatch, event: &Event, target: &TargetSummary) -> bool {
     let severity = asks.severity.is_none_or(|(comparison, than)| match comparison {
         Comparison::AtLeast => event.severity >= than,
         Comparison::Equal => event.severity == than,
@@ -188,7 +190,7 @@ fn message(
     Message {
         id,
         receiver: receiver.to_owned(),
-        incident,
+        incident: Some(incident),
         body,
         state: MessageState::Pending,
         attempts: 0,
@@ -210,14 +212,26 @@ fn later(at: Timestamp, by: Duration) -> Timestamp {
 const fn is_end(kind: AlertType) -> bool {
     match kind {
         AlertType::DriftResolved | AlertType::SightBack => true,
-        AlertType::DriftOpened | AlertType::DriftChanged | AlertType::SightLost => false,
+        AlertType::DriftOpened
+        | AlertType::DriftChanged
+        | AlertType::DriftReminder
+        | AlertType::SightLost
+        | AlertType::FleetReport
+        | AlertType::Digest
+        | AlertType::Test => false,
     }
 }
 
 const fn is_sight(kind: AlertType) -> bool {
     match kind {
         AlertType::SightLost | AlertType::SightBack => true,
-        AlertType::DriftOpened | AlertType::DriftChanged | AlertType::DriftResolved => false,
+        AlertType::DriftOpened
+        | AlertType::DriftChanged
+        | AlertType::DriftReminder
+        | AlertType::DriftResolved
+        | AlertType::FleetReport
+        | AlertType::Digest
+        | AlertType::Test => false,
     }
 }
 

@@ -16,8 +16,8 @@ use crate::model::judgment::Judgment;
 use crate::model::policy::{AutoAccept, Ignore, Policy, PolicyMatch, Suppressed};
 use crate::model::rule::{Class, Impact, Severity};
 
-pub use matching::matches_path;
 use matching::glob;
+pub use matching::matches_path;
 
 /// Whether a wish is about `drift`: exactly its place, and its rule.
 #[must_use]

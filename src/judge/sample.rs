@@ -187,17 +187,18 @@ pub(super) fn compose(story: &Story<'_>) -> Body {
             id: String::new(),
             kind: story.kind,
             at: story.now,
-            incident: AlertIncident {
+            incident: Some(AlertIncident {
                 id: incident.id,
                 revision: incident.revision,
                 state: "open".to_owned(),
                 reason: incident.ended.as_ref().map(|ended| ended.reason),
                 url: None,
-            },
+            }),
             severity: incident.units.iter().map(|unit| unit.severity).max().unwrap_or(Severity::Info),
             impact: Vec::new(),
             headline: format!("{} drifts", story.drifts.len()),
             summary: Vec::new(),
+            passages: Vec::new(),
             targets: vec![story.target.clone()],
             consumers: Vec::new(),
             units: incident.units.iter().map(unit).collect(),
@@ -475,8 +476,8 @@ impl World {
             gone.extend(notices.iter().cloned());
             let told = Told {
                 receiver: message.receiver.clone(),
-                incident: message.incident,
-                revision: message.body.alert.incident.revision,
+                incident: message.incident.unwrap(),
+                revision: message.body.alert.incident.as_ref().unwrap().revision,
                 event: message.body.alert.kind,
                 at: self.now,
             };

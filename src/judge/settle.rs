@@ -5,9 +5,10 @@
 //! `notices`'; here they are run in order and their results become one write-set.
 
 mod assemble;
-mod chain;
 mod auto;
+mod chain;
 mod decisions;
+mod meanwhile;
 mod own;
 mod quiet;
 mod record;
@@ -87,13 +88,16 @@ pub struct Arrival {
     pub not_before: Option<Timestamp>,
     /// Class of the address that answered.
     pub address_class: Option<AddressClass>,
+    /// When the certificate ends that it showed.
+    pub certificate_ends: Option<Timestamp>,
 }
 
 impl Arrival {
     /// Of `observation`.
     #[must_use]
     pub const fn of(observation: &Observation) -> Self {
-        Self { not_before: observation.not_before, address_class: observation.address_class }
+        let Observation { not_before, address_class, certificate_ends, .. } = observation;
+        Self { not_before: *not_before, address_class: *address_class, certificate_ends: *certificate_ends }
     }
 }
 
@@ -209,7 +213,11 @@ pub fn settle_tick(scene: &Scene<'_>) -> Option<Settlement> {
     let mut step = life::life_tick(&lifted.rows, &settlement.facets, &moment);
     step.after(lifted);
     let looks_again = !settlement.ended_approvals.is_empty() || !settlement.history.is_empty();
-    if step.changed.is_empty() && !looks_again && scene.incidents() == scene.memory.incidents && suppress::is_quiet(scene) {
+    if step.changed.is_empty()
+        && !looks_again
+        && scene.incidents() == scene.memory.incidents
+        && suppress::is_quiet(scene)
+    {
         return None;
     }
     suppress::mark(&mut settlement, scene, &mut step);

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use super::*;
 use crate::judge::effective::held_to;
 use crate::judge::fold::{Folding, fold};
-use crate::model::policy::NO_POLICY;
 use crate::model::facet::{UnseenKind, UnseenReason};
 use crate::model::incident::{Unit, UnitMark};
 use crate::model::observation::SightPlace;
+use crate::model::policy::NO_POLICY;
 use crate::model::rule::{Class, Severity};
 
 fn judged(old: &Snapshot, new: &Snapshot) -> Judgment {

@@ -1,31 +1,43 @@
 //! One event, one line, whatever is in it.
 
 use std::fmt;
+use std::sync::Arc;
 
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::fmt::format::{self, FormatEvent, FormatFields, Writer};
 use tracing_subscriber::fmt::{FmtContext, FormattedFields};
 use tracing_subscriber::registry::LookupSpan;
 
-/// Formats an event for people, inert.
+use super::Format;
+use super::limit::Limit;
+
+/// Formats an event, inert.
 #[derive(Debug)]
 pub(super) struct Line {
     inner: Inner,
+    /// Whether the journal reads: it takes a priority before the line.
+    journal: bool,
+    limit: Arc<Limit>,
 }
 
 #[derive(Debug)]
 enum Inner {
     /// With the time.
     Plain(format::Format),
-    /// With the journal's priority: it has a time of its own.
+    /// Without: the journal has a time of its own.
     Journal(format::Format<format::Full, ()>),
+    Json(format::Format<format::Json>),
 }
 
 impl Line {
-    /// Lines for the journal, or for whoever reads standard error.
-    pub(super) fn new(journal: bool) -> Self {
-        let format = format::format().with_ansi(false);
-        Self { inner: if journal { Inner::Journal(format.without_time()) } else { Inner::Plain(format) } }
+    /// Lines of `format` for the journal, or for whoever reads standard error.
+    pub(super) fn new(format: Format, journal: bool, limit: Arc<Limit>) -> Self {
+        let inner = match format {
+            Format::Json => Inner::Json(format::format().json().flatten_event(true)),
+            Format::Human if journal => Inner::Journal(format::format().with_ansi(false).without_time()),
+            Format::Human => Inner::Plain(format::format().with_ansi(false)),
+        };
+        Self { inner, journal, limit }
     }
 }
 
@@ -39,12 +51,28 @@ where
         let mut text = String::new();
         match &self.inner {
             Inner::Plain(inner) => inner.format_event(context, Writer::new(&mut text), event)?,
-            Inner::Journal(inner) => {
-                write!(out, "<{}>", priority(*event.metadata().level()))?;
-                inner.format_event(context, Writer::new(&mut text), event)?;
+            Inner::Journal(inner) => inner.format_event(context, Writer::new(&mut text), event)?,
+            Inner::Json(inner) => inner.format_event(context, Writer::new(&mut text), event)?,
+        }
+        if self.journal {
+            write!(out, "<{}>", priority(*event.metadata().level()))?;
+        }
+        let (text, left_out) = (text.trim_end_matches('\n'), self.limit.left_out(&event.metadata().callsite()));
+        match (&self.inner, text.strip_suffix('}')) {
+            (Inner::Json(_), Some(open)) => {
+                inert(open, &mut out, |out, code| write!(out, "\\u{code:04x}"))?;
+                if left_out > 0 {
+                    write!(out, ",\"left_out\":{left_out}")?;
+                }
+                out.write_char('}')?;
+            }
+            (Inner::Json(_) | Inner::Plain(_) | Inner::Journal(_), _) => {
+                inert(text, &mut out, |out, code| write!(out, "<U+{code:04X}>"))?;
+                if left_out > 0 {
+                    write!(out, " left_out={left_out}")?;
+                }
             }
         }
-        inert(text.trim_end_matches('\n'), &mut out)?;
         out.write_char('\n')
     }
 }
@@ -59,10 +87,10 @@ const fn priority(level: Level) -> u8 {
     }
 }
 
-/// Writes out what would end the line, drive a terminal or turn the reading direction.
-fn inert(text: &str, out: &mut Writer<'_>) -> fmt::Result {
+/// Writes `text` with all that would end the line, drive a terminal or turn the reading direction as `escape` has it.
+fn inert(text: &str, out: &mut Writer<'_>, escape: impl Fn(&mut Writer<'_>, u32) -> fmt::Result) -> fmt::Result {
     text.chars().try_for_each(|character| {
-        if acts(character) { write!(out, "<U+{:04X}>", u32::from(character)) } else { out.write_char(character) }
+        if acts(character) { escape(out, u32::from(character)) } else { out.write_char(character) }
     })
 }
 

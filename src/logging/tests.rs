@@ -30,7 +30,7 @@ impl MakeWriter<'_> for Sink {
 /// What is written while `events` happen.
 fn written(format: Format, journal: bool, filter: &str, events: impl FnOnce()) -> String {
     let sink = Sink::default();
-    let layer = layer(format, journal, sink.clone()).with_filter(parse(filter).unwrap());
+    let layer = layer(format, journal, parse(filter).unwrap(), sink.clone());
     let subscriber = Registry::default().with(layer).with(ours_or_grave());
     tracing::subscriber::with_default(subscriber, events);
     let bytes = sink.0.lock().unwrap().clone();
@@ -89,4 +89,49 @@ fn a_filter_that_is_none_is_refused_in_our_words() {
     for filter in ["info", "DEBUG", "driftd::deliver=debug,warn"] {
         assert!(parse(filter).is_ok(), "{filter}");
     }
+}
+
+#[test]
+fn a_json_line_drives_no_terminal_either_and_says_the_same() {
+    let hostile = "a\u{9b}2J\u{202e}b\u{2028}";
+    let text = written(Format::Json, true, "info", || tracing::warn!(name = %hostile, "seen"));
+    let line = text.strip_prefix("<4>").unwrap().trim_end();
+    assert!(!line.chars().any(|c| c.is_control() || c == '\u{202e}' || c == '\u{2028}'), "{line:?}");
+    let value: serde_json::Value = serde_json::from_str(line).unwrap();
+    assert_eq!(value["name"], hostile);
+}
+
+#[test]
+fn one_place_says_some_lines_at_once_and_others_still_speak() {
+    let text = written(Format::Human, false, "info", || {
+        for n in 0..1000 {
+            tracing::error!(n, "no space is left");
+            tracing::info!(n, "as asked for");
+        }
+        tracing::warn!("another place");
+    });
+    assert_eq!(text.matches("no space is left").count(), 20);
+    assert_eq!(text.matches("as asked for").count(), 1000, "what people configured is not limited");
+    assert!(text.contains("another place"));
+}
+
+#[test]
+fn after_its_time_a_place_speaks_again_and_says_what_was_left_out() {
+    let (limit, start) = (Limit::default(), tokio::time::Instant::now());
+    let place = || {
+        struct Place;
+        impl tracing::Callsite for Place {
+            fn set_interest(&self, _: tracing::subscriber::Interest) {}
+            fn metadata(&self) -> &Metadata<'_> {
+                unreachable!("nobody asks")
+            }
+        }
+        static PLACE: Place = Place;
+        tracing::callsite::Identifier(&PLACE)
+    };
+    let said = (0..=limit::WINDOW.as_secs())
+        .filter(|second| limit.admits(place(), start + std::time::Duration::from_secs(*second)));
+    assert_eq!(said.count(), 21, "twenty at once, and one when the time is over");
+    assert_eq!(limit.left_out(&place()), limit::WINDOW.as_secs() - 20);
+    assert_eq!(limit.left_out(&place()), 0, "told once");
 }

@@ -1,12 +1,11 @@
 //! Series that describe targets: made anew at each scrape from what the store and the watch loop know.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
 use prometheus::core::{Collector, Desc};
-use prometheus::proto::MetricFamily;
-use prometheus::{GaugeVec, Opts};
+use prometheus::proto::{Gauge, LabelPair, Metric, MetricFamily, MetricType};
 
 use crate::model::facet::FacetName;
 use crate::model::rule::{Impact, Severity};
@@ -38,6 +37,8 @@ pub struct TargetRow {
     pub credential_ok: Option<bool>,
     /// Last complete scan.
     pub last_success: Option<Timestamp>,
+    /// When the certificate ends that it showed last; `None` over plain HTTP.
+    pub certificate_ends: Option<Timestamp>,
     /// Sight of each facet.
     pub facets: BTreeMap<FacetName, FacetSight>,
     /// A person has reviewed its baseline; `None` without one.
@@ -78,8 +79,11 @@ impl TargetCollector {
     /// # Errors
     /// When a description is not valid, which a test rules out.
     pub fn new() -> Result<Self, prometheus::Error> {
-        let families = Families::new(&[])?;
-        let descriptions = families.all().iter().flat_map(|family| family.desc()).cloned().collect();
+        let describe = |family: Family| {
+            let labels = family.labels.iter().map(|label| (*label).to_owned()).collect();
+            Desc::new(family.full_name(), family.help.to_owned(), labels, HashMap::new())
+        };
+        let descriptions = Families::new().all().into_iter().map(describe).collect::<Result<_, _>>()?;
         Ok(Self { shown: Arc::default(), descriptions: Arc::new(descriptions) })
     }
 
@@ -96,173 +100,232 @@ impl Collector for TargetCollector {
 
     fn collect(&self) -> Vec<MetricFamily> {
         let gauges = Arc::clone(&self.shown.lock().unwrap_or_else(PoisonError::into_inner));
-        // The names are fixed and a test makes them all, so `new` cannot fail here; a scrape without them beats none.
-        let Ok(families) = Families::new(&gauges.targets) else { return Vec::new() };
+        let mut families = Families::new();
         families.fill(&gauges);
-        families
-            .all()
-            .iter()
-            .flat_map(|family| family.collect())
-            .filter(|family| !family.get_metric().is_empty())
-            .collect()
+        families.all().into_iter().filter(|family| !family.series.is_empty()).map(Family::exposed).collect()
     }
+}
+
+/// One family and its series. They are made at once in the form in which they are exposed: `GaugeVec` finds each
+/// series among all by its labels, which for thousands of targets takes most of a scrape.
+struct Family {
+    name: &'static str,
+    help: &'static str,
+    /// In the order of their names.
+    labels: &'static [&'static str],
+    series: Vec<Metric>,
+}
+
+impl Family {
+    const fn new(name: &'static str, labels: &'static [&'static str], help: &'static str) -> Self {
+        Self { name, help, labels, series: Vec::new() }
+    }
+
+    fn full_name(&self) -> String {
+        format!("driftd_{}", self.name)
+    }
+
+    /// Adds a series; `values` in the order of the labels.
+    fn set<const N: usize>(&mut self, values: [&str; N], value: f64) {
+        debug_assert_eq!(self.labels.len(), N, "{}", self.name);
+        let pairs = self.labels.iter().zip(values).map(|(name, value)| pair(name, value)).collect();
+        self.series.push(series(pairs, value));
+    }
+
+    fn exposed(self) -> MetricFamily {
+        let mut family = MetricFamily::default();
+        family.set_name(self.full_name());
+        family.set_help(self.help.to_owned());
+        family.set_field_type(MetricType::GAUGE);
+        family.set_metric(self.series);
+        family
+    }
+}
+
+fn pair(name: &str, value: &str) -> LabelPair {
+    let mut pair = LabelPair::default();
+    pair.set_name(name.to_owned());
+    pair.set_value(value.to_owned());
+    pair
+}
+
+fn series(labels: Vec<LabelPair>, value: f64) -> Metric {
+    let mut gauge = Gauge::default();
+    gauge.set_value(value);
+    let mut series = Metric::from_gauge(gauge);
+    series.set_label(labels);
+    series
 }
 
 struct Families {
-    up: GaugeVec,
-    blocked: GaugeVec,
-    confirmed: GaugeVec,
-    credential_ok: GaugeVec,
-    last_success: GaugeVec,
-    facet_watched: GaugeVec,
-    facet_last_seen: GaugeVec,
-    baseline_reviewed: GaugeVec,
-    baseline_accepted: GaugeVec,
-    drift_open: GaugeVec,
-    incidents: GaugeVec,
-    oldest_undecided: GaugeVec,
-    info: GaugeVec,
-    /// Prometheus label and the inventory labels that it stands for (`a-b` and `a_b` share one).
-    info_labels: BTreeMap<String, Vec<String>>,
+    up: Family,
+    blocked: Family,
+    confirmed: Family,
+    credential_ok: Family,
+    last_success: Family,
+    certificate_ends: Family,
+    facet_watched: Family,
+    facet_last_seen: Family,
+    baseline_reviewed: Family,
+    baseline_accepted: Family,
+    drift_open: Family,
+    incidents: Family,
+    oldest_undecided: Family,
+    /// Its labels are those of the inventory too.
+    info: Family,
 }
 
 impl Families {
-    fn new(targets: &[TargetRow]) -> Result<Self, prometheus::Error> {
-        let family =
-            |name: &str, help: &str, labels: &[&str]| GaugeVec::new(Opts::new(name, help).namespace("driftd"), labels);
-        let mut info_labels: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        let written: BTreeSet<&String> = targets.iter().flat_map(|row| row.summary.labels.keys()).collect();
-        for label in written {
-            info_labels.entry(label_name(label)).or_default().push(label.clone());
-        }
-        let mut info: Vec<&str> = vec!["target", "kind"];
-        info.extend(info_labels.keys().map(String::as_str));
-        Ok(Self {
-            up: family(
+    const fn new() -> Self {
+        Self {
+            up: Family::new(
                 "target_up",
+                &["target"],
                 "1 when the target answers in its protocol, 0 when it is confirmed unreachable or blocked; absent before anything is known.",
-                &["target"],
-            )?,
-            blocked: family("target_blocked", "1 while a block is confirmed.", &["target"])?,
-            confirmed: family(
+            ),
+            blocked: Family::new("target_blocked", &["target"], "1 while a block is confirmed."),
+            confirmed: Family::new(
                 "target_protocol_confirmed",
+                &["protocol", "target"],
                 "1 when the last scan that saw anything confirmed the protocol.",
-                &["target", "protocol"],
-            )?,
-            credential_ok: family(
+            ),
+            credential_ok: Family::new(
                 "target_credential_ok",
+                &["target"],
                 "1 when our credential was taken, 0 when it was refused or cannot be read; absent without one.",
-                &["target"],
-            )?,
-            last_success: family(
+            ),
+            last_success: Family::new(
                 "scan_last_success_timestamp_seconds",
+                &["target"],
                 "When the target's last complete scan ended.",
+            ),
+            certificate_ends: Family::new(
+                "tls_certificate_not_after_timestamp_seconds",
                 &["target"],
-            )?,
-            facet_watched: family(
+                "When the certificate ends that the target showed last; absent over plain HTTP.",
+            ),
+            facet_watched: Family::new(
                 "facet_watched",
+                &["facet", "target"],
                 "1 when the facet is watched, 0 when coverage says why not.",
-                &["target", "facet"],
-            )?,
-            facet_last_seen: family(
+            ),
+            facet_last_seen: Family::new(
                 "facet_last_seen_timestamp_seconds",
+                &["facet", "target"],
                 "When the facet was last seen or clearly absent.",
-                &["target", "facet"],
-            )?,
-            baseline_reviewed: family(
+            ),
+            baseline_reviewed: Family::new(
                 "baseline_reviewed",
+                &["target"],
                 "1 when a person accepted every facet of the target's baseline.",
-                &["target"],
-            )?,
-            baseline_accepted: family(
+            ),
+            baseline_accepted: Family::new(
                 "baseline_accepted_timestamp_seconds",
-                "Newest acceptance in the target's baseline.",
                 &["target"],
-            )?,
-            drift_open: family(
+                "Newest acceptance in the target's baseline.",
+            ),
+            drift_open: Family::new(
                 "drift_open",
+                &["severity", "target"],
                 "Open units of drift, by severity; absent at zero.",
-                &["target", "severity"],
-            )?,
-            incidents: family(
+            ),
+            incidents: Family::new(
                 "incidents",
+                &["impact", "severity", "state"],
                 "Incidents that have not ended, by state, worst severity and main impact.",
-                &["state", "severity", "impact"],
-            )?,
-            oldest_undecided: family(
+            ),
+            oldest_undecided: Family::new(
                 "drift_oldest_undecided_timestamp_seconds",
-                "When the oldest undecided drift was confirmed, by severity; absent without one.",
                 &["severity"],
-            )?,
-            info: family("target_info", "Constant 1, labeled by the target's kind and inventory labels.", &info)?,
-            info_labels,
-        })
+                "When the oldest undecided drift was confirmed, by severity; absent without one.",
+            ),
+            info: Family::new(
+                "target_info",
+                &["kind", "target"],
+                "Constant 1, labeled by the target's kind and inventory labels.",
+            ),
+        }
     }
 
-    const fn all(&self) -> [&GaugeVec; 13] {
+    fn all(self) -> [Family; 14] {
         [
-            &self.up,
-            &self.blocked,
-            &self.confirmed,
-            &self.credential_ok,
-            &self.last_success,
-            &self.facet_watched,
-            &self.facet_last_seen,
-            &self.baseline_reviewed,
-            &self.baseline_accepted,
-            &self.drift_open,
-            &self.incidents,
-            &self.oldest_undecided,
-            &self.info,
+            self.up,
+            self.blocked,
+            self.confirmed,
+            self.credential_ok,
+            self.last_success,
+            self.certificate_ends,
+            self.facet_watched,
+            self.facet_last_seen,
+            self.baseline_reviewed,
+            self.baseline_accepted,
+            self.drift_open,
+            self.incidents,
+            self.oldest_undecided,
+            self.info,
         ]
     }
 
-    fn fill(&self, gauges: &TargetGauges) {
+    fn fill(&mut self, gauges: &TargetGauges) {
+        let labels = info_labels(&gauges.targets);
         for row in &gauges.targets {
             self.fill_target(row);
+            self.info.series.push(series(info(row, &labels), 1.0));
         }
         for ((state, severity, impact), count) in &gauges.incidents {
-            let labels = [*state, severity.as_str(), impact.as_str()];
-            self.incidents.with_label_values(&labels).set(whole(*count));
+            self.incidents.set([impact.as_str(), severity.as_str(), state], whole(*count));
         }
         for (severity, at) in &gauges.oldest_undecided {
-            self.oldest_undecided.with_label_values(&[severity.as_str()]).set(seconds(*at));
+            self.oldest_undecided.set([severity.as_str()], seconds(*at));
         }
     }
 
-    fn fill_target(&self, row: &TargetRow) {
+    fn fill_target(&mut self, row: &TargetRow) {
         let id = row.summary.id.as_str();
-        let set = |family: &GaugeVec, value: Option<f64>| {
+        let set = |family: &mut Family, value: Option<f64>| {
             if let Some(value) = value {
-                family.with_label_values(&[id]).set(value);
+                family.set([id], value);
             }
         };
-        set(&self.up, row.up.map(truth));
-        set(&self.blocked, Some(truth(row.blocked)));
-        set(&self.credential_ok, row.credential_ok.map(truth));
-        set(&self.last_success, row.last_success.map(seconds));
-        set(&self.baseline_reviewed, row.baseline_reviewed.map(truth));
-        set(&self.baseline_accepted, row.baseline_accepted.map(seconds));
-        let kind = row.summary.kind.to_string();
-        self.confirmed.with_label_values(&[id, &kind]).set(truth(row.confirmed));
+        set(&mut self.up, row.up.map(truth));
+        set(&mut self.blocked, Some(truth(row.blocked)));
+        set(&mut self.credential_ok, row.credential_ok.map(truth));
+        set(&mut self.last_success, row.last_success.map(seconds));
+        set(&mut self.certificate_ends, row.certificate_ends.map(seconds));
+        set(&mut self.baseline_reviewed, row.baseline_reviewed.map(truth));
+        set(&mut self.baseline_accepted, row.baseline_accepted.map(seconds));
+        self.confirmed.set([&row.summary.kind.to_string(), id], truth(row.confirmed));
         for (facet, sight) in &row.facets {
             let facet = facet.to_string();
-            self.facet_watched.with_label_values(&[id, &facet]).set(truth(sight.watched));
+            self.facet_watched.set([&facet, id], truth(sight.watched));
             if let Some(at) = sight.last_seen {
-                self.facet_last_seen.with_label_values(&[id, &facet]).set(seconds(at));
+                self.facet_last_seen.set([&facet, id], seconds(at));
             }
         }
         for (severity, count) in row.drift_open.iter().filter(|(_, count)| **count > 0) {
-            self.drift_open.with_label_values(&[id, severity.as_str()]).set(whole(*count));
+            self.drift_open.set([severity.as_str(), id], whole(*count));
         }
-        let mut values: Vec<&str> = vec![id, &kind];
-        values.extend(
-            self.info_labels.values().map(|written| {
-                written.iter().find_map(|label| row.summary.labels.get(label)).map_or("", String::as_str)
-            }),
-        );
-        self.info.with_label_values(&values).set(1.0);
     }
+}
+
+/// Each Prometheus label that inventory labels become, with those (`a-b` and `a_b` share one).
+fn info_labels(targets: &[TargetRow]) -> BTreeMap<String, Vec<&str>> {
+    let mut labels: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    let written: BTreeSet<&String> = targets.iter().flat_map(|row| row.summary.labels.keys()).collect();
+    for label in written {
+        labels.entry(label_name(label)).or_default().push(label);
+    }
+    labels
+}
+
+/// The labels of a target's `target_info`, all of them for each target, by name: `kind`, `label_*`, `target`.
+fn info(row: &TargetRow, labels: &BTreeMap<String, Vec<&str>>) -> Vec<LabelPair> {
+    let of_inventory = labels.iter().map(|(name, written)| {
+        let value = written.iter().find_map(|label| row.summary.labels.get(*label));
+        pair(name, value.map_or("", String::as_str))
+    });
+    let kind = pair("kind", &row.summary.kind.to_string());
+    [kind].into_iter().chain(of_inventory).chain([pair("target", row.summary.id.as_str())]).collect()
 }
 
 /// An inventory label as a Prometheus label: `label_` and its name, anything but `[a-zA-Z0-9_]` replaced by `_`.
@@ -299,6 +362,7 @@ pub(super) fn sample() -> TargetGauges {
             confirmed: true,
             credential_ok: Some(true),
             last_success: now,
+            certificate_ends: now,
             facets: BTreeMap::from([(facet, FacetSight { watched: true, last_seen: now })]),
             baseline_reviewed: Some(false),
             baseline_accepted: now,

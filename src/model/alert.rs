@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::bulletin::Passage;
 use super::digest::Digest;
 use super::drift::{Detail, Fingerprint};
 use super::incident::{EndReason, IncidentId};
@@ -24,8 +25,8 @@ pub struct Alert {
     pub kind: AlertType,
     /// When.
     pub at: Timestamp,
-    /// The incident.
-    pub incident: AlertIncident,
+    /// The incident; none for what is told of the fleet or of driftd itself.
+    pub incident: Option<AlertIncident>,
     /// The worst that stands (of a resolved one: the worst that stood).
     pub severity: Severity,
     /// All impacts, the main one first.
@@ -34,6 +35,9 @@ pub struct Alert {
     pub headline: String,
     /// The five first lines of a message.
     pub summary: Vec<String>,
+    /// What a message without an incident goes on with.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passages: Vec<Passage>,
     /// Whose.
     pub targets: Vec<TargetSummary>,
     /// Who is hit; empty until consumers can be configured.
@@ -65,6 +69,9 @@ pub enum AlertType {
     /// It has a new revision.
     #[serde(rename = "drift.changed")]
     DriftChanged,
+    /// It still waits for a decision.
+    #[serde(rename = "drift.reminder")]
+    DriftReminder,
     /// It ended.
     #[serde(rename = "drift.resolved")]
     DriftResolved,
@@ -74,6 +81,15 @@ pub enum AlertType {
     /// It can be seen again.
     #[serde(rename = "sight.back")]
     SightBack,
+    /// Something about the fleet or about driftd itself.
+    #[serde(rename = "fleet.report")]
+    FleetReport,
+    /// What could wait, told together.
+    #[serde(rename = "digest")]
+    Digest,
+    /// Somebody tries whether a receiver works.
+    #[serde(rename = "test")]
+    Test,
 }
 
 impl AlertType {
@@ -83,9 +99,13 @@ impl AlertType {
         match self {
             Self::DriftOpened => "drift.opened",
             Self::DriftChanged => "drift.changed",
+            Self::DriftReminder => "drift.reminder",
             Self::DriftResolved => "drift.resolved",
             Self::SightLost => "sight.lost",
             Self::SightBack => "sight.back",
+            Self::FleetReport => "fleet.report",
+            Self::Digest => "digest",
+            Self::Test => "test",
         }
     }
 }

@@ -259,6 +259,8 @@ pub enum UnseenKind {
     Refused,
     /// The scan ended before it got there.
     NotReached,
+    /// A limit of ours kept us from asking; such a scan is never settled.
+    OurFault,
 }
 
 impl UnseenKind {
@@ -282,6 +284,7 @@ impl UnseenKind {
             Self::TooLarge => "too_large",
             Self::Refused => "refused",
             Self::NotReached => "not_reached",
+            Self::OurFault => "our_fault",
         }
     }
 }

@@ -99,8 +99,10 @@ pub enum IncidentKind {
 pub struct Incident {
     /// Its id.
     pub id: IncidentId,
-    /// The target.
+    /// The target; of several, the one whose loss opened it.
     pub owner: TargetId,
+    /// Further targets that it is about: of one host with the owner, lost in one window. Only sight has them.
+    pub with: Vec<TargetId>,
     /// Drift or sight.
     pub kind: IncidentKind,
     /// Grows when a unit is added, or a value or severity in it changes.
@@ -113,6 +115,25 @@ pub struct Incident {
     pub opened_at: Timestamp,
     /// When and why its last unit left.
     pub ended: Option<Ended>,
+}
+
+impl Incident {
+    /// Whether it is about several targets.
+    #[must_use]
+    pub const fn is_shared(&self) -> bool {
+        !self.with.is_empty()
+    }
+
+    /// Every target that it is about, the owner first.
+    pub fn targets(&self) -> impl Iterator<Item = &TargetId> {
+        std::iter::once(&self.owner).chain(&self.with)
+    }
+
+    /// Whether it is about `target`.
+    #[must_use]
+    pub fn is_about(&self, target: &TargetId) -> bool {
+        self.targets().any(|each| each == target)
+    }
 }
 
 /// Somebody is on it.

@@ -82,6 +82,38 @@ impl Target {
         }
     }
 
+    /// Whether a scan of `other` would have asked what a scan of this asks, so that what it saw may be held against
+    /// either.
+    #[must_use]
+    pub fn asks_as(&self, other: &Self) -> bool {
+        let Self {
+            id,
+            kind,
+            url,
+            cadence: _,
+            timeout: _,
+            scan_timeout: _,
+            auth,
+            labels: _,
+            headers,
+            paused: _,
+            anonymous,
+            end_session: _,
+            baseline: _,
+            egress_allow,
+            policy: _,
+            confirm: _,
+            was: _,
+        } = self;
+        *id == other.id
+            && *kind == other.kind
+            && *url == other.url
+            && *auth == other.auth
+            && *headers == other.headers
+            && *anonymous == other.anonymous
+            && *egress_allow == other.egress_allow
+    }
+
     /// What people see of it.
     #[must_use]
     pub fn summary(&self) -> TargetSummary {

@@ -8,6 +8,9 @@ use super::facet::FacetName;
 use super::pointer::Pointer;
 use super::target::TargetId;
 
+/// In the place of a target: the entry is about all of them. Its action tells it from a target of that name.
+pub const EVERY_TARGET: &str = "store";
+
 /// One decision, or one automatic acceptance, about one place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LedgerEntry {
@@ -17,7 +20,7 @@ pub struct LedgerEntry {
     pub decision: String,
     /// When.
     pub at: Timestamp,
-    /// Whose.
+    /// Whose; [`EVERY_TARGET`] for all of them.
     pub target: TargetId,
     /// Where.
     pub facet: FacetName,
@@ -53,6 +56,8 @@ pub enum Action {
     Reject,
     /// Somebody is on it.
     Ack,
+    /// The store was put back from a backup.
+    Restore,
 }
 
 impl LedgerEntry {
@@ -65,6 +70,7 @@ impl LedgerEntry {
             Action::Accept => "accept",
             Action::Reject => "reject",
             Action::Ack => "ack",
+            Action::Restore => "restore",
         };
         Digest::of_parts([
             self.no.to_string(),

@@ -13,8 +13,9 @@ use super::facet::FacetName;
 use super::incident::{Incident, IncidentId};
 use super::notice::Told;
 use super::observation::{AddressClass, Outcome};
+use super::rule::Severity;
 use super::settlement::Recomputed;
-use super::target::Kind;
+use super::target::{Kind, TargetSummary};
 
 /// A target's past.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -27,7 +28,7 @@ pub struct Memory {
     pub approvals: Vec<Approval>,
     /// Drifts that have not ended.
     pub drifts: Vec<DriftRow>,
-    /// Incidents that have not ended: at most one of drift and one of sight.
+    /// Incidents that have not ended: at most one of drift and one of sight, and those of its host that it is part of.
     pub incidents: Vec<Incident>,
     /// What is remembered of each facet.
     pub facets: BTreeMap<FacetName, FacetMemory>,
@@ -43,6 +44,32 @@ pub struct Memory {
     pub left: BTreeSet<FacetName>,
     /// What of it is of an older model and was recomputed on reading. Never stored.
     pub recomputed: Recomputed,
+    /// Other targets of the same host, as far as they matter to this one's sight.
+    pub kin: Vec<Kin>,
+}
+
+/// Another target of the same host, as far as it matters to what keeps us from seeing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kin {
+    /// Who.
+    pub target: TargetSummary,
+    /// What keeps us from seeing its endpoint, when something does.
+    pub lost: Option<DriftRow>,
+    /// The incident that this belongs to.
+    pub incident: Option<Incident>,
+    /// What else stands of it, confirmed or not, in short.
+    pub drifts: Vec<KinDrift>,
+}
+
+/// What stands of another target besides sight, in short.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KinDrift {
+    /// Its sentence.
+    pub message: String,
+    /// How bad.
+    pub severity: Severity,
+    /// First sight of it.
+    pub first_at: Timestamp,
 }
 
 /// The newest entry of the ledger; number 0 and 64 zeros while there is none.
@@ -63,8 +90,8 @@ impl Default for LedgerHead {
 /// What is remembered of one facet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FacetMemory {
-    /// The value's digest at the last sight; `None` in it means absent.
-    pub last: Option<Option<Digest>>,
+    /// What the last sight showed.
+    pub last: LastSight,
     /// Last time it was seen or absent.
     pub last_seen: Option<Timestamp>,
     /// Since when it has been unseen.
@@ -79,6 +106,26 @@ pub struct FacetMemory {
     pub awaiting_approval: bool,
     /// Since when variants have taken turns.
     pub mixed_since: Option<Timestamp>,
+}
+
+/// What the last sight of a facet showed. Three words, since two options in each other are one null in JSON.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LastSight {
+    /// There was none.
+    #[default]
+    Unknown,
+    /// The peer said that it has none.
+    Absent,
+    /// A value with this digest.
+    Value(Digest),
+}
+
+impl From<Option<Digest>> for LastSight {
+    /// Of what a facet showed; `None` means absent.
+    fn from(shown: Option<Digest>) -> Self {
+        shown.map_or(Self::Absent, Self::Value)
+    }
 }
 
 /// A stretch of scans with one value.
@@ -120,6 +167,9 @@ pub struct ScanMemory {
     pub last_fresh: Option<Timestamp>,
     /// The address class at the baseline.
     pub address_class: Option<AddressClass>,
+    /// When the certificate ends that it showed last.
+    #[serde(default)]
+    pub certificate_ends: Option<Timestamp>,
     /// The date of the baseline's conversation: asked with first.
     pub date: Option<String>,
     /// Not before this instant (`Retry-After`).

@@ -68,12 +68,12 @@ pub struct Told {
 /// A folded, rendered message on its way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// Hash of its notices' ids; the same on every try.
+    /// Hash of its notices' ids, or of a bulletin's key and the receiver; the same on every try.
     pub id: String,
     /// The receiver's name.
     pub receiver: String,
-    /// The incident, for order and threads.
-    pub incident: IncidentId,
+    /// The incident, for order and threads; none for a bulletin, which waits for the bulletins before it.
+    pub incident: Option<IncidentId>,
     /// What it says.
     pub body: Body,
     /// Where it stands.

@@ -38,6 +38,8 @@ pub struct Observation {
     pub not_before: Option<Timestamp>,
     /// Class of the address that answered, for the guard's memory.
     pub address_class: Option<AddressClass>,
+    /// When the certificate ends that it showed.
+    pub certificate_ends: Option<Timestamp>,
     /// By what it is known again; `None` when it was not complete, or not the probe's.
     pub echo: Option<Echo>,
 }

@@ -66,6 +66,33 @@ pub fn name(key: &str) -> String {
     if is_plain(&own) && own.len() <= MAX { format!("{own}{nth}") } else { format!("{}{nth}", quoted(&own, MAX)) }
 }
 
+/// How an item of a unit is shown whose name went through [`name`] when the unit was made: as it is, for a name that
+/// is quoted twice is another name. What did not go through it does now.
+#[must_use]
+pub fn item(shown: &str) -> String {
+    let own = match shown.rsplit_once('#') {
+        Some((own, n)) if is_count(n) => own,
+        Some(_) | None => shown,
+    };
+    let unnamed = own.strip_prefix("(unnamed ").and_then(|rest| rest.strip_suffix(')')).is_some_and(is_count);
+    if unnamed || is_plain(own) || is_quoted(own) { shown.to_owned() } else { name(shown) }
+}
+
+/// Whether it is what [`quoted`] makes of something: one pair of quotes around inert text, then nothing or a count.
+fn is_quoted(text: &str) -> bool {
+    let Some(inner) = text.strip_prefix('"') else { return false };
+    let mut escaped = false;
+    let closing = inner.char_indices().find(|(_, character)| {
+        let closes = *character == '"' && !escaped;
+        escaped = *character == '\\' && !escaped;
+        closes
+    });
+    let Some((at, _)) = closing else { return false };
+    let rest = inner.get(at + 1..).unwrap_or_default();
+    let counted = rest.strip_prefix(" [+").and_then(|rest| rest.strip_suffix(" characters]")).is_some_and(is_count);
+    (rest.is_empty() || counted) && !inner.chars().any(is_hidden)
+}
+
 /// How a short value is shown: as [`name`], but `(none)` and what stands in quotes already are left as they are.
 #[must_use]
 pub fn value(text: &str) -> String {
@@ -247,6 +274,28 @@ mod tests {
             assert_eq!(name(key), shown, "{key:?}");
         }
         assert!(name(&"x".repeat(10_000)).len() < 130);
+    }
+
+    #[test]
+    fn an_items_name_is_quoted_once_however_often_it_is_shown() {
+        let long = "x y ".repeat(60);
+        for key in [
+            "get-sum",
+            "two words",
+            "a\u{200b}b",
+            "a \"b\" \\",
+            "add\u{0}2",
+            "two words\u{0}2",
+            "\0unnamed\u{0}3",
+            "",
+            &long,
+        ] {
+            let shown = name(key);
+            assert_eq!(item(&shown), shown, "{key:?}");
+        }
+        assert_eq!(item("two words"), "\"two words\"");
+        assert_eq!(item("\"a\" then \"b\""), name("\"a\" then \"b\""), "two pairs of quotes are a name of their own");
+        assert_eq!(item("\"hidden\u{202e}\""), name("\"hidden\u{202e}\""));
     }
 
     #[test]

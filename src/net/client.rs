@@ -14,11 +14,13 @@ use bytes::Bytes;
 use http::header::{ACCEPT_ENCODING, LOCATION};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Version};
 use ipnet::IpNet;
+use jiff::Timestamp;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use url::{Host, Url};
 
 use super::body::{Body, Budget, Limit};
+use super::certificate;
 use super::class::classify;
 use super::error::NetError;
 use super::guard::{Destination, HostForm};
@@ -59,6 +61,7 @@ pub struct Visit<'a> {
     budget: Arc<Budget>,
     requests: AtomicU32,
     own: OnceLock<AddressClass>,
+    certificate: OnceLock<Option<Timestamp>>,
 }
 
 /// One request.
@@ -129,6 +132,7 @@ impl<'a> Visit<'a> {
             budget: Arc::default(),
             requests: AtomicU32::new(0),
             own: OnceLock::new(),
+            certificate: OnceLock::new(),
         }
     }
 
@@ -155,6 +159,11 @@ impl<'a> Visit<'a> {
     /// Class of the target's own address, once it has answered.
     pub fn own_class(&self) -> Option<AddressClass> {
         self.own.get().copied()
+    }
+
+    /// When the certificate ends that the target's own origin showed; `None` over plain HTTP.
+    pub fn certificate_ends(&self) -> Option<Timestamp> {
+        self.certificate.get().copied().flatten()
     }
 
     /// The URL written.
@@ -251,6 +260,11 @@ impl Line<'_> {
         {
             let _ = self.visit.own.set(classify(address.ip()));
         }
+        if destination == Destination::Written
+            && let Some(tls) = response.extensions().get::<reqwest::tls::TlsInfo>()
+        {
+            self.visit.certificate.get_or_init(|| tls.peer_certificate().and_then(certificate::not_after));
+        }
         if header_bytes(response.headers()) > MAX_HEADERS {
             return Err(NetError::HeadersTooLarge);
         }
@@ -294,6 +308,7 @@ impl Line<'_> {
         let guarded = Guarded { inner: Arc::clone(&door.resolver), rule };
         reqwest::Client::builder()
             .tls_backend_preconfigured(door.tls.clone())
+            .tls_info(true)
             .dns_resolver(Arc::new(guarded))
             .user_agent(door.user_agent.clone())
             .no_proxy()

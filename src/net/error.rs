@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::io;
 
+use super::exhausted;
 use super::guard::Refusal;
 
 /// One request without a whole answer.
@@ -35,8 +36,8 @@ pub enum NetError {
     /// What came is no HTTP.
     #[error("the answer is no valid HTTP")]
     NotHttp,
-    /// Header fields beyond [`super::MAX_HEADERS`].
-    #[error("the answer's header fields are above 64 KiB")]
+    /// Header fields beyond [`super::MAX_HEADERS`], or more of them than the client reads.
+    #[error("the answer has more than 100 header fields, or more than 64 KiB of them")]
     HeadersTooLarge,
     /// A body beyond [`super::MAX_ANSWER`], compressed or not.
     #[error("the answer's body is above 4 MiB")]
@@ -59,6 +60,9 @@ pub enum NetError {
     /// A redirect would have left the origin that gets our credential.
     #[error("a redirect leads to an origin that does not get our credential")]
     LeftOrigin,
+    /// A limit of ours: nothing was learned of the peer.
+    #[error("driftd has no descriptors or memory left to connect with")]
+    Exhausted,
     /// A fault of ours: no request could be built.
     #[error("the request could not be built")]
     Request,
@@ -86,7 +90,7 @@ impl NetError {
     #[must_use]
     pub const fn phase(self) -> Phase {
         match self {
-            Self::Refused(_) | Self::Dns | Self::Request => Phase::Address,
+            Self::Refused(_) | Self::Dns | Self::Exhausted | Self::Request => Phase::Address,
             Self::Connect => Phase::Connect,
             Self::TlsCertificate | Self::Tls => Phase::Tls,
             Self::Broken
@@ -106,11 +110,15 @@ impl From<reqwest::Error> for NetError {
         if let Some(refusal) = find::<Refusal>(&error) {
             return Self::Refused(*refusal);
         }
+        if exhausted::comes_of_it(&error) {
+            return Self::Exhausted;
+        }
         if error.is_timeout() {
             return Self::Timeout;
         }
         if error.is_dns() {
-            return Self::Dns;
+            // The system's resolver says only that it failed.
+            return if exhausted::descriptors_left() { Self::Dns } else { Self::Exhausted };
         }
         if let Some(tls) = find::<rustls::Error>(&error) {
             return if matches!(tls, rustls::Error::InvalidCertificate(_)) { Self::TlsCertificate } else { Self::Tls };

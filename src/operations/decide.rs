@@ -137,6 +137,7 @@ impl Office {
     /// # Errors
     /// When the store fails; targets settled before stay settled.
     pub async fn tick(&self) -> Result<(), Refused> {
+        self.retire().await?;
         for target in self.store.ticking().await? {
             let mut writer = self.store.writer().await;
             let memory = writer.memory(&target).await?;
@@ -149,20 +150,25 @@ impl Office {
         Ok(())
     }
 
-    /// Settles that targets left the inventory.
+    /// Settles that targets left the inventory: those of which something stands. Says how many.
     ///
     /// # Errors
-    /// When the store fails.
-    pub async fn retire(&self, targets: &[TargetId]) -> Result<(), Refused> {
-        for target in targets {
+    /// When the store fails; what is settled stays settled, the rest is for the next time.
+    pub async fn retire(&self) -> Result<usize, Refused> {
+        let unsettled = self.store.unsettled().await?;
+        for target in &unsettled {
             let mut writer = self.store.writer().await;
+            let plan = self.plan.plan();
+            // Back before its turn came: what stands of it stands.
+            if plan.targets.contains_key(target) {
+                continue;
+            }
             let memory = writer.memory(target).await?;
             let summary = self.summary(target).await?;
-            let plan = self.plan.plan();
             let settlement = settle::settle_retire(&self.scene(&plan, target, &summary, &memory));
             self.commit(&mut writer, &settlement).await?;
         }
-        Ok(())
+        Ok(unsettled.len())
     }
 
     /// Whose and what `reference` names.

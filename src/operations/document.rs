@@ -9,6 +9,13 @@ use crate::model::alert::Alert;
 use crate::model::digest::Digest;
 use crate::model::rule::Severity;
 use crate::model::snapshot::Coverage;
+use crate::store::Checked;
+
+mod why;
+
+pub use why::{
+    Next, Pending, Policy, RouteLine, Severed, Sighting, Waiting, Why, WhyIncident, WhyMessage, WhyTarget, WhyUnit,
+};
 
 /// A target in a list.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -31,6 +38,15 @@ pub struct Target {
     pub last_ok: Option<Timestamp>,
     /// When the next is due; none without a daemon.
     pub next_scan: Option<Timestamp>,
+    /// What decided that: `first`, `plan`, `recheck`, `hold`, `blocked`, `asked` or `never`.
+    pub next_why: Option<String>,
+    /// How it stands: `up`, `unreachable`, `blocked`, `rate_limited`, `credential_rejected`, `error` (no MCP where we
+    /// asked for it), or `new` before its first scan.
+    pub sight: String,
+    /// While losing sight of it is not confirmed: `1 of 3`.
+    pub failing: Option<String>,
+    /// How much of it the last scan saw.
+    pub coverage: Option<TargetCoverage>,
     /// Facets in its baseline.
     pub baseline_facets: u32,
     /// Facets that wait for a person.
@@ -39,6 +55,30 @@ pub struct Target {
     pub incidents: Vec<String>,
     /// The worst of them.
     pub severity: Option<Severity>,
+    /// The same incidents, each with how bad it is.
+    pub standing: Vec<Stands>,
+}
+
+/// How much of a target the last scan saw.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TargetCoverage {
+    /// Facets that were seen or absent.
+    pub seen: u32,
+    /// Facets that are watched.
+    pub watched: u32,
+    /// `5 of 5`, `4 of 5: mcp.tools unseen`, `door only: tools not read, no credential`.
+    pub text: String,
+}
+
+/// An incident that stands, in short.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stands {
+    /// `4F7K2.1`
+    pub reference: String,
+    /// `drift` or `sight`.
+    pub kind: String,
+    /// The worst that stands in it.
+    pub severity: Severity,
 }
 
 /// All that is known of a target.
@@ -118,8 +158,11 @@ pub struct Scanned {
 pub struct Incident {
     /// `4F7K2.1`; `pending` before there is an incident, `ignored` for what belongs to none because it is not told.
     pub reference: String,
-    /// The target.
+    /// The target; of several, the one whose loss opened it.
     pub target: String,
+    /// Further targets of the same host that it is about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub with: Vec<String>,
     /// `drift` or `sight`.
     pub kind: String,
     /// `pending`, `open`, `acked`, `rejected` or `ignored`.
@@ -245,9 +288,9 @@ pub struct Message {
     /// `drift.opened` and its like.
     #[serde(rename = "type")]
     pub kind: String,
-    /// `4F7K2.1`
-    pub incident: String,
-    /// The target.
+    /// `4F7K2.1`; none for what is told of the fleet or of driftd itself.
+    pub incident: Option<String>,
+    /// The target; empty where it is about none.
     pub target: String,
     /// What it says.
     pub headline: String,
@@ -289,4 +332,28 @@ pub struct HistoryLine {
     pub incident: Option<String>,
     /// One sentence.
     pub text: String,
+}
+
+/// Whether the store is whole.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StoreCheck {
+    /// Version of its schema.
+    pub schema: i64,
+    /// Targets.
+    pub targets: u64,
+    /// Values of peers.
+    pub values: u64,
+    /// Entries of the ledger.
+    pub ledger: u64,
+    /// What is wrong.
+    pub problems: Vec<String>,
+    /// Further ones.
+    pub more: u64,
+}
+
+impl From<Checked> for StoreCheck {
+    fn from(checked: Checked) -> Self {
+        let Checked { schema, targets, values, ledger, problems, more } = checked;
+        Self { schema, targets, values, ledger, problems, more }
+    }
 }

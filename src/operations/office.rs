@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use tokio::sync::Notify;
 
 use super::{Answer, Refused, Request};
 use crate::clock::Clock;
 use crate::model::target::TargetId;
 use crate::plan::InForce;
+use crate::reload::{self, Order};
 use crate::scan::Scanner;
 use crate::store::{Store, StoreError};
 use crate::watch::Handle;
+use crate::watch::schedule::Due;
 
 /// Answers questions and takes decisions over the store; with a daemon around it, it also has scans made.
 #[derive(Debug)]
@@ -35,6 +36,8 @@ pub struct Daemon {
     pub wake_delivery: Arc<Notify>,
     /// Keeps targets in memory, and counts.
     pub scanner: Arc<Scanner>,
+    /// Has the configuration read anew.
+    pub reload: reload::Handle,
 }
 
 impl Office {
@@ -59,6 +62,10 @@ impl Office {
             Request::Alerts {} => self.alerts().await,
             Request::Alert { id } => self.alert(&id).await,
             Request::Retry { id } => self.retry(id).await,
+            Request::StoreCheck {} => Ok(Answer::StoreChecked(self.store.check().await?.into())),
+            Request::Why { reference } => self.why(&reference).await,
+            Request::Reload {} => self.renew(Order::Reload, who).await,
+            Request::Release { file } => self.renew(Order::Release(file), who).await,
             Request::History { target, limit } => self.history(target.as_deref(), limit).await,
         }
     }
@@ -67,7 +74,7 @@ impl Office {
         self.plan.plan().targets.get(id).is_some_and(|target| target.paused)
     }
 
-    pub(super) fn next_scan(&self, id: &TargetId) -> Option<Timestamp> {
+    pub(super) fn next_scan(&self, id: &TargetId) -> Option<Due> {
         self.daemon.as_ref().and_then(|daemon| daemon.watch.next_scan(id))
     }
 }

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use super::document::{
-    Approval, Baseline, BaselineFacet, Facet, HistoryLine, Incident, IncidentInFull, Message, MessageInFull, Target,
-    TargetInFull, UnitLine,
+    Approval, Baseline, BaselineFacet, Facet, HistoryLine, Incident, IncidentInFull, Message, MessageInFull, Stands,
+    Target, TargetInFull, UnitLine,
 };
 use super::reference::Reference;
+use super::words::count;
 use super::{Answer, Office, Refused, document};
 use crate::judge;
-use crate::judge::settle;
+use crate::judge::{life, settle};
 use crate::model::drift::{DriftRow, DriftState};
 use crate::model::facet::{FacetName, FacetState};
 use crate::model::incident::{Incident as Row, IncidentKind};
@@ -21,27 +22,45 @@ use crate::model::policy::{self, Suppressed};
 use crate::model::rule::Severity;
 use crate::model::snapshot::Coverage;
 use crate::model::target::TargetId;
-use crate::store::{DriftFilter, Found, MessageFilter, StoredSnapshot, TargetRow, TargetState};
+use crate::plan::Plan;
+use crate::store::{DriftFilter, Found, LastScan, MessageFilter, Overview, StoredSnapshot, TargetRow, TargetState};
+
+/// Targets whose last scans are read in one query.
+const RESUMED_AT_ONCE: usize = 1000;
 
 impl Office {
     pub(super) async fn targets(&self) -> Result<Answer, Refused> {
         let incidents = self.store.incidents(true).await?;
-        let mut all = Vec::new();
-        for row in self.store.targets().await? {
-            let memory = self.store.memory(&row.summary.id).await?;
-            all.push(self.target_document(&row, &memory, &incidents));
+        let overviews = self.store.overviews().await?;
+        let rows = self.store.targets().await?;
+        let standing = self.store.drifts(&DriftFilter { open: true, ..DriftFilter::default() }).await?;
+        let losing: BTreeMap<&TargetId, &DriftRow> =
+            standing.iter().filter(|drift| is_losing(&drift.row)).map(|drift| (&drift.target, &drift.row)).collect();
+        let mut last = BTreeMap::new();
+        for part in rows.chunks(RESUMED_AT_ONCE) {
+            let ids: Vec<TargetId> = part.iter().map(|row| row.summary.id.clone()).collect();
+            let resumed = self.store.resume(&ids).await?;
+            last.extend(resumed.into_iter().filter_map(|(id, resumed)| Some((id, resumed.last?))));
         }
-        Ok(Answer::Targets(all))
+        let all = rows.iter().map(|row| {
+            let id = &row.summary.id;
+            let known = Known {
+                overview: overviews.get(id).copied().unwrap_or_default(),
+                losing: losing.get(id).copied(),
+                last: last.get(id),
+            };
+            self.target_document(row, known, &incidents)
+        });
+        Ok(Answer::Targets(all.collect()))
     }
 
     pub(super) async fn target(&self, id: &str) -> Result<Answer, Refused> {
         let id = self.known_target(id).await?;
         let Some(row) = self.store.target(&id).await? else { return Err(no_target(id.as_str())) };
         let memory = self.store.memory(&id).await?;
-        let incidents = self.store.incidents(true).await?;
         let snapshot = self.store.latest_snapshot(&id).await?;
         let facets = snapshot.as_ref().map(|snapshot| facets(snapshot, &memory)).unwrap_or_default();
-        let target = self.target_document(&row, &memory, &incidents);
+        let target = self.target_now(&row, &memory).await?;
         Ok(Answer::Target(Box::new(TargetInFull {
             target,
             digest: snapshot.as_ref().map(|snapshot| snapshot.digest),
@@ -72,14 +91,27 @@ impl Office {
         written.map(document).collect()
     }
 
-    fn target_document(&self, row: &TargetRow, memory: &Memory, incidents: &[Row]) -> Target {
+    /// The document of one target.
+    pub(super) async fn target_now(&self, row: &TargetRow, memory: &Memory) -> Result<Target, Refused> {
+        let incidents = self.store.incidents(true).await?;
+        let resumed = self.store.resume(std::slice::from_ref(&row.summary.id)).await?;
+        let known = Known {
+            overview: Overview { held: count(memory.baseline.len()), awaiting: Overview::awaiting(&memory.facets) },
+            losing: memory.drifts.iter().find(|row| is_losing(row)),
+            last: resumed.get(&row.summary.id).and_then(|resumed| resumed.last.as_ref()),
+        };
+        Ok(self.target_document(row, known, &incidents))
+    }
+
+    fn target_document(&self, row: &TargetRow, known: Known<'_>, incidents: &[Row]) -> Target {
         let id = &row.summary.id;
-        let mine: Vec<&Row> = incidents.iter().filter(|incident| incident.owner == *id).collect();
+        let mine: Vec<&Row> = incidents.iter().filter(|incident| incident.is_about(id)).collect();
         let state = match row.state {
             TargetState::Retired => "retired",
             TargetState::Active if self.is_paused(id) => "paused",
             TargetState::Active => "active",
         };
+        let due = self.next_scan(id);
         Target {
             id: id.to_string(),
             kind: row.summary.kind.to_string(),
@@ -89,11 +121,16 @@ impl Office {
             outcome: row.outcome.map(|outcome| outcome.to_string()),
             last_scan: row.last_scan,
             last_ok: row.last_ok,
-            next_scan: self.next_scan(id),
-            baseline_facets: count(memory.baseline.len()),
-            awaiting_approval: count(memory.facets.values().filter(|facet| facet.awaiting_approval).count()),
+            next_scan: due.map(|due| due.at),
+            next_why: due.map(|due| due.why.as_str().to_owned()),
+            sight: super::words::sight(row.outcome).to_owned(),
+            failing: known.losing.map(|row| failing(row, &self.plan.plan(), id)),
+            coverage: known.last.map(super::words::coverage),
+            baseline_facets: known.overview.held,
+            awaiting_approval: known.overview.awaiting,
             incidents: mine.iter().map(|incident| format!("{}.{}", incident.id, incident.revision)).collect(),
             severity: mine.iter().filter_map(|incident| standing_severity(incident)).max(),
+            standing: mine.iter().map(|incident| stands(incident)).collect(),
         }
     }
 
@@ -154,31 +191,12 @@ impl Office {
         let id = self.known_target(id).await?;
         let memory = self.store.memory(&id).await?;
         let newest = self.store.latest_snapshot(&id).await?.map(|snapshot| snapshot.digest);
-        let facets = memory.baseline.values().map(|facet| BaselineFacet {
-            facet: facet.facet.to_string(),
-            digest: facet.digest,
-            values: count(facet.values.len()),
-            at: facet.at,
-            by: facet.by.clone(),
-            reason: facet.reason.clone(),
-            reviewed: facet.reviewed,
-            entry: facet.entry,
-            date: facet.asked.date.clone(),
-        });
-        let approvals = memory.approvals.iter().map(|approval| Approval {
-            facet: approval.facet.to_string(),
-            path: approval.path.to_string(),
-            at: approval.at,
-            by: approval.by.clone(),
-            until: approval.until,
-            entry: approval.entry,
-        });
         let awaiting =
             memory.facets.iter().filter(|(_, facet)| facet.awaiting_approval).map(|(name, _)| name.to_string());
         Ok(Answer::Baseline(Baseline {
             target: id.to_string(),
-            facets: facets.collect(),
-            approvals: approvals.collect(),
+            facets: held(&memory),
+            approvals: approvals(&memory),
             awaiting: awaiting.collect(),
             newest,
         }))
@@ -222,6 +240,35 @@ impl Office {
     }
 }
 
+/// What a target is held to, by facet.
+pub(super) fn held(memory: &Memory) -> Vec<BaselineFacet> {
+    let document = |facet: &crate::model::baseline::BaselineFacet| BaselineFacet {
+        facet: facet.facet.to_string(),
+        digest: facet.digest,
+        values: count(facet.values.len()),
+        at: facet.at,
+        by: facet.by.clone(),
+        reason: facet.reason.clone(),
+        reviewed: facet.reviewed,
+        entry: facet.entry,
+        date: facet.asked.date.clone(),
+    };
+    memory.baseline.values().map(document).collect()
+}
+
+/// What was accepted at single places.
+pub(super) fn approvals(memory: &Memory) -> Vec<Approval> {
+    let document = |approval: &crate::model::baseline::Approval| Approval {
+        facet: approval.facet.to_string(),
+        path: approval.path.to_string(),
+        at: approval.at,
+        by: approval.by.clone(),
+        until: approval.until,
+        entry: approval.entry,
+    };
+    memory.approvals.iter().map(document).collect()
+}
+
 /// What a prefix led to, or why it led nowhere.
 pub(super) fn one<T>(found: Found<T>, what: &str, reference: &str) -> Result<T, Refused> {
     match found {
@@ -231,19 +278,59 @@ pub(super) fn one<T>(found: Found<T>, what: &str, reference: &str) -> Result<T, 
     }
 }
 
-fn no_target(id: &str) -> Refused {
+pub(super) fn no_target(id: &str) -> Refused {
     Refused::NotFound(format!("no target is called {id}; `driftd targets` lists them"))
 }
 
-fn count(n: usize) -> u32 {
-    u32::try_from(n).unwrap_or(u32::MAX)
+/// What the document of a target is made from beside its row.
+#[derive(Clone, Copy)]
+struct Known<'a> {
+    overview: Overview,
+    /// The loss of its sight that is not confirmed yet.
+    losing: Option<&'a DriftRow>,
+    last: Option<&'a LastScan>,
+}
+
+fn is_losing(row: &DriftRow) -> bool {
+    life::is_sight(row.drift.facet) && row.state == DriftState::Pending
+}
+
+/// How many failures of how many.
+fn failing(losing: &DriftRow, plan: &Plan, id: &TargetId) -> String {
+    format!("{} of {}", losing.sightings, plan.confirm_of(id).of(losing.drift.class).sightings)
+}
+
+fn stands(incident: &Row) -> Stands {
+    Stands {
+        reference: format!("{}.{}", incident.id, incident.revision),
+        kind: kind(incident.kind).to_owned(),
+        severity: standing_severity(incident).unwrap_or(Severity::Info),
+    }
+}
+
+pub(super) const fn kind(kind: IncidentKind) -> &'static str {
+    match kind {
+        IncidentKind::Drift => "drift",
+        IncidentKind::Sight => "sight",
+    }
+}
+
+/// Where an incident that has not ended stands for people.
+pub(super) fn state(incident: &Row) -> &'static str {
+    let mut standing = incident.units.iter().filter(|unit| unit.mark.stands());
+    let rejected = standing.all(|unit| unit.mark == crate::model::incident::UnitMark::Rejected);
+    match (&incident.acked, rejected) {
+        (_, true) => "rejected",
+        (Some(_), false) => "acked",
+        (None, false) => "open",
+    }
 }
 
 fn standing_severity(incident: &Row) -> Option<Severity> {
     incident.units.iter().filter(|unit| unit.mark.stands()).map(|unit| unit.severity).max()
 }
 
-fn facets(snapshot: &StoredSnapshot, memory: &Memory) -> Vec<Facet> {
+pub(super) fn facets(snapshot: &StoredSnapshot, memory: &Memory) -> Vec<Facet> {
     let document = |(name, state): (&FacetName, &FacetState)| {
         let (word, reason, digest) = match state {
             FacetState::Seen(seen) => ("seen", None, Some(seen.digest)),
@@ -290,21 +377,12 @@ fn unwatched(name: FacetName, coverage: &Coverage, memory: &Memory) -> Facet {
 
 fn incident_document(incident: &Row) -> Incident {
     let standing = || incident.units.iter().filter(|unit| unit.mark.stands());
-    let rejected = standing().all(|unit| unit.mark == crate::model::incident::UnitMark::Rejected);
-    let state = match (&incident.acked, rejected) {
-        (_, true) => "rejected",
-        (Some(_), false) => "acked",
-        (None, false) => "open",
-    };
-    let kind = match incident.kind {
-        IncidentKind::Drift => "drift",
-        IncidentKind::Sight => "sight",
-    };
     Incident {
         reference: format!("{}.{}", incident.id, incident.revision),
         target: incident.owner.to_string(),
-        kind: kind.to_owned(),
-        state: state.to_owned(),
+        with: incident.with.iter().map(ToString::to_string).collect(),
+        kind: kind(incident.kind).to_owned(),
+        state: state(incident).to_owned(),
         severity: standing_severity(incident).unwrap_or(Severity::Info),
         since: incident.opened_at,
         units: standing()
@@ -339,6 +417,7 @@ fn loose_document(target: &TargetId, sight: bool, told: bool, rows: &[DriftRow])
     Incident {
         reference: state.to_owned(),
         target: target.to_string(),
+        with: Vec::new(),
         kind: if sight { "sight" } else { "drift" }.to_owned(),
         state: state.to_owned(),
         severity: rows.iter().map(|row| row.drift.severity).max().unwrap_or(Severity::Info),
@@ -363,7 +442,7 @@ fn message_document(message: &notice::Message) -> Message {
         id: message.id.clone(),
         receiver: message.receiver.clone(),
         kind: alert.kind.as_str().to_owned(),
-        incident: format!("{}.{}", alert.incident.id, alert.incident.revision),
+        incident: alert.incident.as_ref().map(|incident| format!("{}.{}", incident.id, incident.revision)),
         target: alert.targets.first().map(|target| target.id.to_string()).unwrap_or_default(),
         headline: alert.headline.clone(),
         state: message.state.to_string(),

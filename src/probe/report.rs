@@ -26,6 +26,7 @@ pub(super) fn observation(visit: &Visit<'_>, ask: &Ask<'_>, reports: Vec<FaceRep
         remarks: Vec::new(),
         not_before,
         address_class: visit.own_class(),
+        certificate_ends: visit.certificate_ends(),
         echo: None,
     };
     for report in reports {

@@ -69,7 +69,7 @@ impl Trouble {
 
     /// Nothing more is asked after this.
     pub(super) const fn ends_scan(&self) -> bool {
-        matches!(self.kind, UnseenKind::Blocked | UnseenKind::RateLimited)
+        matches!(self.kind, UnseenKind::Blocked | UnseenKind::RateLimited | UnseenKind::OurFault)
     }
 
     /// The rule and case when it stands for the whole endpoint.
@@ -87,7 +87,9 @@ impl Trouble {
                 ("scan.handshake-failed", "-")
             }
             UnseenKind::TooLarge => ("scan.response-too-large", "-"),
-            UnseenKind::Refused | UnseenKind::Guarded | UnseenKind::CursorLoop => ("scan.error", "-"),
+            UnseenKind::Refused | UnseenKind::Guarded | UnseenKind::CursorLoop | UnseenKind::OurFault => {
+                ("scan.error", "-")
+            }
         }
     }
 
@@ -109,7 +111,8 @@ impl Trouble {
             | UnseenKind::Guarded
             | UnseenKind::RpcError
             | UnseenKind::Refused
-            | UnseenKind::NotReached => ("scan.partial", "-"),
+            | UnseenKind::NotReached
+            | UnseenKind::OurFault => ("scan.partial", "-"),
         }
     }
 
@@ -130,7 +133,8 @@ impl Trouble {
             | UnseenKind::TooLarge
             | UnseenKind::Refused
             | UnseenKind::Guarded
-            | UnseenKind::CursorLoop => Outcome::Error,
+            | UnseenKind::CursorLoop
+            | UnseenKind::OurFault => Outcome::Error,
         }
     }
 
@@ -155,6 +159,7 @@ impl From<NetError> for Trouble {
             | NetError::Tls
             | NetError::Broken
             | NetError::NotHttp => UnseenKind::Unreachable,
+            NetError::Exhausted => UnseenKind::OurFault,
             NetError::Timeout => UnseenKind::Timeout,
             NetError::ScanTimeout => UnseenKind::NotReached,
             NetError::HeadersTooLarge

@@ -56,8 +56,8 @@ impl Mailer {
         if refused > 0 {
             tracing::warn!(
                 receiver = message.receiver,
-                message = message.id,
-                refused,
+                message_id = message.id,
+                recipients_refused = refused,
                 recipients = self.to.len(),
                 "mail delivered, but not to all recipients"
             );
@@ -69,17 +69,19 @@ impl Mailer {
     fn mail(&self, message: &Message) -> Option<lettre::Message> {
         let body = &message.body;
         let host = self.from.email.domain();
-        let thread = format!("<{}@{host}>", body.alert.incident.id);
+        let thread = body.alert.incident.as_ref().map(|incident| format!("<{}@{host}>", incident.id));
         let mut mail = lettre::Message::builder()
             .from(self.from.clone())
             .subject(one_line(&message::subject(body)))
             .date(SystemTime::try_from(message.at).ok()?)
             .message_id(Some(format!("<{}@{host}>", token(&message.id))))
-            .references(thread.clone())
             .raw_header(raw("Auto-Submitted", "auto-generated".to_owned()))
             .raw_header(raw("X-Driftd", one_line(&message::tag(body))));
-        if body.reply {
-            mail = mail.in_reply_to(thread);
+        if let Some(thread) = thread {
+            mail = mail.references(thread.clone());
+            if body.reply {
+                mail = mail.in_reply_to(thread);
+            }
         }
         for to in &self.to {
             mail = mail.to(to.clone());

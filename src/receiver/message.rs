@@ -21,10 +21,19 @@ pub enum Colour {
     Ansi,
 }
 
+/// Names of items as a page lists them: numbered runs by their ends, about as many as fill `lines`, the rest counted.
+#[must_use]
+pub fn name_lines(keys: &[String], hang: usize, width: usize, lines: usize) -> String {
+    let shown: Vec<String> = keys.iter().map(|key| text::name(key)).collect();
+    let columns = width.saturating_sub(hang).saturating_mul(lines);
+    let listed = names::list(&shown, 0, columns).text;
+    page::wrap(&" ".repeat(hang), hang, &listed, width).into_iter().map(|line| line + "\n").collect()
+}
+
 /// A file that goes with a mail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attachment {
-    /// `9XTB4.1.diff.txt`
+    /// `9XTB4.1.diff.txt`, `digest.json`
     pub name: String,
     /// `text/plain; charset=utf-8`, `application/json`
     pub media_type: &'static str,
@@ -79,17 +88,17 @@ pub fn mail_text(body: &Body) -> String {
     mail::text(body)
 }
 
-/// The files that go with a mail: every change in full, and the alert document.
+/// The files that go with a mail: every change in full, where there are any, and the alert document.
 ///
 /// # Errors
 /// When the alert does not serialize, which no alert of ours does.
 pub fn attachments(body: &Body) -> Result<Vec<Attachment>, serde_json::Error> {
     let [diff, json] = attachment_names(&body.alert);
     let document = serde_json::to_string_pretty(&body.alert)?;
-    Ok(vec![
-        Attachment { name: diff, media_type: "text/plain; charset=utf-8", content: body.full_diff.clone() },
-        Attachment { name: json, media_type: "application/json", content: webhook::inert(&document) },
-    ])
+    let diff = Attachment { name: diff, media_type: "text/plain; charset=utf-8", content: body.full_diff.clone() };
+    let document = Attachment { name: json, media_type: "application/json", content: webhook::inert(&document) };
+    // Only what is told of an incident has changes.
+    Ok(body.alert.incident.iter().map(|_| diff.clone()).chain([document]).collect())
 }
 
 /// The console's block, ended by a line break.
@@ -114,13 +123,19 @@ pub fn document(alert: &Alert) -> Result<Alert, serde_json::Error> {
     webhook::fitting(alert).map(std::borrow::Cow::into_owned)
 }
 
-/// `9XTB4.1`
+/// `9XTB4.1`; without an incident, what kind of message it is: `fleet.report`.
 fn reference(alert: &Alert) -> String {
-    format!("{}.{}", alert.incident.id, alert.incident.revision)
+    match &alert.incident {
+        Some(incident) => format!("{}.{}", incident.id, incident.revision),
+        None => alert.kind.as_str().to_owned(),
+    }
 }
 
-/// The target's id; for several, the first and how many others.
+/// The target's id; for several, the first and how many others. What is told without an incident comes from driftd.
 fn target(alert: &Alert) -> String {
+    if alert.incident.is_none() {
+        return "driftd".to_owned();
+    }
     match alert.targets.as_slice() {
         [] => "-".to_owned(),
         [one] => one.id.to_string(),

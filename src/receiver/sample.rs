@@ -29,7 +29,7 @@ pub(crate) fn message(id: &str, receiver: &str) -> Message {
     Message {
         id: id.to_owned(),
         receiver: receiver.to_owned(),
-        incident: "9XTB4".parse().unwrap(),
+        incident: "9XTB4".parse().ok(),
         body: Body { alert, full_diff: "- old\n+ new\n".to_owned(), reply: false },
         state: MessageState::Pending,
         attempts: 0,

@@ -158,7 +158,7 @@ impl Remembered {
     }
 
     /// One more scan like the last.
-    pub(super) fn lengthen(&mut self, now: Timestamp, fresh: bool) {
+    pub(super) fn lengthen(&mut self, now: Timestamp, fresh: bool, certificate_ends: Option<Timestamp>) {
         let last = self.scans.last_at;
         for facet in self.sight.facets.iter_mut().filter(|facet| facet.last_seen == last) {
             facet.last_seen = Some(now);
@@ -168,6 +168,7 @@ impl Remembered {
         self.scans.last_ok = Some(now);
         self.scans.outcome = Some(Outcome::Ok);
         self.scans.not_before = None;
+        self.scans.certificate_ends = certificate_ends.or(self.scans.certificate_ends);
         if fresh {
             self.scans.last_fresh = Some(now);
         }
@@ -192,7 +193,8 @@ impl Remembered {
     /// What a scan came to that showed what the last one showed.
     pub(super) fn unchanged(&self, digest: Digest) -> Report {
         let (outcome, unseen) = (Outcome::Ok, Vec::new());
-        Report { outcome, digest, past: self.past(), pending: self.pending, open: self.open, unseen }
+        let hasten = Vec::new();
+        Report { outcome, digest, past: self.past(), pending: self.pending, open: self.open, unseen, hasten }
     }
 
     pub(super) fn report(&self, snapshot: &Snapshot) -> Report {
@@ -207,6 +209,7 @@ impl Remembered {
             pending: self.pending,
             open: self.open,
             unseen: snapshot.facets.iter().filter_map(unseen).collect(),
+            hasten: Vec::new(),
         }
     }
 
@@ -219,6 +222,7 @@ impl Remembered {
             confirmed: sight.confirmed,
             credential_ok: sight.credential_ok,
             last_success: self.scans.last_ok,
+            certificate_ends: self.scans.certificate_ends,
             facets: sight.facets.iter().map(|facet| (facet.name, (facet.watched, facet.last_seen))).collect(),
         }
     }
@@ -292,7 +296,8 @@ impl Sight {
             | UnseenKind::CursorLoop
             | UnseenKind::TooLarge
             | UnseenKind::Refused
-            | UnseenKind::NotReached => false,
+            | UnseenKind::NotReached
+            | UnseenKind::OurFault => false,
         };
         if unseen.into_iter().any(|(name, reason)| name.face == Face::Auth && refused(reason.kind)) {
             self.credential_ok = Some(false);

@@ -152,7 +152,11 @@ pub(super) async fn accept(
 }
 
 /// Writes acceptances in the canonical form of today; nothing else about them changes.
-pub(super) async fn rewrite(conn: &mut SqliteConnection, target: &TargetId, new: &Recomputed) -> Result<(), StoreError> {
+pub(super) async fn rewrite(
+    conn: &mut SqliteConnection,
+    target: &TargetId,
+    new: &Recomputed,
+) -> Result<(), StoreError> {
     for entry in &new.baseline {
         let digests = values::put_all(&mut *conn, &entry.values).await?;
         sqlx::query(

@@ -4,7 +4,7 @@
 //! [`super::runs`].
 
 use jiff::Timestamp;
-use sqlx::{Connection as _, SqliteConnection};
+use sqlx::SqliteConnection;
 
 use super::error::StoreError;
 use super::memory::{self, Remembered};
@@ -43,6 +43,7 @@ pub(super) async fn commit(
     scan: Option<&Snapshot>,
     now: Timestamp,
 ) -> Result<(), StoreError> {
+    writer.side.clean().await;
     let buffer = &writer.store.inner.buffer;
     let target = &settlement.target;
     let step = step(&mut writer.side.conn, settlement, scan, buffer.get(target)).await?;
@@ -58,7 +59,8 @@ pub(super) async fn commit(
     let buffered = buffer.remove(target);
     let ids = settlement.incidents.iter().map(|incident| incident.id);
     writer.store.inner.note_incidents(ids);
-    let written = write(&mut writer.side.conn, settlement, &step, &memory, now).await;
+    let store = writer.store;
+    let written = store.wrote(write(writer, settlement, &step, &memory, now).await);
     if let (Err(_), Some(buffered)) = (&written, buffered) {
         buffer.put(target.clone(), buffered);
     }
@@ -141,13 +143,13 @@ fn is_quiet(settlement: &Settlement) -> bool {
 }
 
 async fn write(
-    conn: &mut SqliteConnection,
+    writer: &mut Writer<'_>,
     settlement: &Settlement,
     step: &Step<'_>,
     memory: &Remembered,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    let mut tx = conn.begin_with("BEGIN IMMEDIATE").await?;
+    let mut tx = writer.begin().await?;
     let target = &settlement.target;
     match step {
         Step::Nothing(None) | Step::Begin(None, _) => {}

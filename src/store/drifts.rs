@@ -113,7 +113,7 @@ pub(super) async fn by_fingerprint(
     Ok(found.pop().map_or(Found::None, Found::One))
 }
 
-async fn filled(conn: &mut SqliteConnection, rows: &[SqliteRow]) -> Result<Vec<TargetDrift>, StoreError> {
+pub(super) async fn filled(conn: &mut SqliteConnection, rows: &[SqliteRow]) -> Result<Vec<TargetDrift>, StoreError> {
     let mut shelf = Shelf::default();
     let mut bare = Vec::with_capacity(rows.len());
     for row in rows {

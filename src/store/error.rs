@@ -8,19 +8,28 @@ use sqlx::error::DatabaseError;
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// Another program holds the database; trying again is right.
-    #[error("another program is using the database")]
+    #[error("another program holds a lock on the database (a shell in a transaction, a copy being made); let it end")]
     Busy,
     /// The disk, or the file's size limit, is full.
-    #[error("no space is left for the database")]
+    #[error("no space is left for the database; free some on its file system")]
     Full,
     /// The database or its directory may not be written.
-    #[error("the database cannot be written")]
+    #[error("the database cannot be written; is its file system mounted read-only, or does it belong to another user?")]
     ReadOnly,
     /// What is stored cannot be read back.
-    #[error("the database is damaged: {0}")]
+    #[error(
+        "the database is damaged ({0}); `driftd store check` tells how far, `driftd store restore` puts a backup in its place"
+    )]
     Corrupt(String),
+    /// The path leads to another file than the one that is open, or to none.
+    #[error("{} was deleted or replaced while it was open, and nothing is written to it; \
+             put the file back, or stop driftd, `driftd store restore` a backup and start it again", .0.display())]
+    Moved(std::path::PathBuf),
     /// A later version of driftd made it.
-    #[error("the database is of a newer driftd: its schema is {found}, this driftd knows {known}")]
+    #[error(
+        "the database is of a newer driftd: its schema is {found}, this driftd knows {known}; \
+             install that driftd again, or `driftd store restore` a backup from before"
+    )]
     Newer {
         /// The newest schema version applied to it.
         found: i64,
@@ -28,10 +37,10 @@ pub enum StoreError {
         known: i64,
     },
     /// The file is a database of another program.
-    #[error("the file is a database of another program")]
+    #[error("the file is a database of another program; give `store` a file of its own")]
     Foreign,
     /// Another process holds the store's lock.
-    #[error("the store is in use{}", .pid.map(|pid| format!(" by process {pid}")).unwrap_or_default())]
+    #[error("the store is in use{}; stop it first, or give this one a store of its own", .pid.map(|pid| format!(" by process {pid}")).unwrap_or_default())]
     Locked {
         /// The holder, as it wrote itself into the lock file.
         pid: Option<u32>,
@@ -61,6 +70,40 @@ impl StoreError {
         Self::Corrupt(format!("{what}: {why}"))
     }
 
+    /// Whether it stays so however often the store is opened, until somebody does something about the file.
+    #[must_use]
+    pub const fn stays(&self) -> bool {
+        match self {
+            Self::Corrupt(_) | Self::Newer { .. } | Self::Foreign => true,
+            Self::Busy
+            | Self::Full
+            | Self::ReadOnly
+            | Self::Moved(_)
+            | Self::Locked { .. }
+            | Self::Ledger { .. }
+            | Self::NotWaiting(_)
+            | Self::Io(_)
+            | Self::Other(_) => false,
+        }
+    }
+
+    /// Whether the storage failed, not what was asked of it.
+    pub(super) const fn is_of_storage(&self) -> bool {
+        match self {
+            Self::Busy
+            | Self::Full
+            | Self::ReadOnly
+            | Self::Corrupt(_)
+            | Self::Moved(_)
+            | Self::Newer { .. }
+            | Self::Foreign
+            | Self::Locked { .. }
+            | Self::Io(_)
+            | Self::Other(_) => true,
+            Self::Ledger { .. } | Self::NotWaiting(_) => false,
+        }
+    }
+
     /// The word in logs and metrics.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
@@ -69,6 +112,7 @@ impl StoreError {
             Self::Full => "full",
             Self::ReadOnly => "read_only",
             Self::Corrupt(_) => "corrupt",
+            Self::Moved(_) => "moved",
             Self::Newer { .. } => "newer",
             Self::Foreign => "foreign",
             Self::Locked { .. } => "locked",

@@ -71,7 +71,9 @@ impl OpenUnit {
     const fn is_open(&self) -> bool {
         match self.mark {
             UnitMark::Open | UnitMark::Rejected => true,
-            UnitMark::Pending | UnitMark::Reverted | UnitMark::Ignored | UnitMark::Accepted | UnitMark::Retired => false,
+            UnitMark::Pending | UnitMark::Reverted | UnitMark::Ignored | UnitMark::Accepted | UnitMark::Retired => {
+                false
+            }
         }
     }
 }

@@ -14,47 +14,53 @@ use crate::model::notice::Body;
 use crate::model::settlement::Revision;
 use crate::model::target::TargetId;
 
-pub(super) const OPEN_OF: &str = "SELECT * FROM incident WHERE owner = ? AND ended_at IS NULL ORDER BY opened_at, id";
-pub(super) const UNITS_OF: &str = "SELECT unit.incident, unit.unit FROM incident JOIN unit \
-     ON unit.incident = incident.id WHERE incident.owner = ? AND incident.ended_at IS NULL ORDER BY unit.n";
+pub(super) const OPEN_OF: &str = "SELECT id, owner, kind, revision, acked, opened_at, ended_at, end_reason \
+     FROM incident WHERE owner = ?1 AND ended_at IS NULL \
+     UNION SELECT incident.id, owner, kind, revision, acked, opened_at, ended_at, end_reason \
+     FROM incident_with JOIN incident ON incident.id = incident_with.incident \
+     WHERE incident_with.target = ?1 AND ended_at IS NULL ORDER BY opened_at, id";
+pub(super) const BY_IDS: &str =
+    "SELECT incident.* FROM json_each(?) AS wanted CROSS JOIN incident ON incident.id = wanted.value";
+pub(super) const UNITS_BY_IDS: &str = "SELECT unit.incident, unit.unit FROM json_each(?) AS wanted \
+     CROSS JOIN unit ON unit.incident = wanted.value ORDER BY unit.incident, unit.n";
+pub(super) const WITH_BY_IDS: &str = "SELECT incident_with.incident, incident_with.target \
+     FROM json_each(?) AS wanted CROSS JOIN incident_with ON incident_with.incident = wanted.value";
 const OPEN: &str = "SELECT * FROM incident WHERE ended_at IS NULL ORDER BY opened_at, id";
-const OPEN_UNITS: &str = "SELECT unit.incident, unit.unit FROM incident JOIN unit \
-     ON unit.incident = incident.id WHERE incident.ended_at IS NULL ORDER BY unit.n";
 const ALL: &str = "SELECT * FROM incident ORDER BY opened_at, id";
-const ALL_UNITS: &str = "SELECT incident, unit FROM unit ORDER BY n";
 pub(super) const ONE: &str = "SELECT * FROM incident WHERE id = ?";
-pub(super) const ONE_UNITS: &str = "SELECT incident, unit FROM unit WHERE incident = ? ORDER BY n";
 pub(super) const REVISION: &str = "SELECT body, body_size FROM revision \
      WHERE incident = ? AND revision = ? AND event = coalesce(?, event) ORDER BY id DESC LIMIT 1";
 
-/// The incidents of `owner` that have not ended.
-pub(super) async fn open_of(conn: &mut SqliteConnection, owner: &TargetId) -> Result<Vec<Incident>, StoreError> {
-    let rows = sqlx::query(OPEN_OF).bind(owner.as_str()).fetch_all(&mut *conn).await?;
-    if rows.is_empty() {
+/// The incidents that have not ended and are about `target`.
+pub(super) async fn open_of(conn: &mut SqliteConnection, target: &TargetId) -> Result<Vec<Incident>, StoreError> {
+    let rows = sqlx::query(OPEN_OF).bind(target.as_str()).fetch_all(&mut *conn).await?;
+    assemble(conn, &rows).await
+}
+
+/// These incidents, as far as there are such.
+pub(super) async fn by_ids(conn: &mut SqliteConnection, ids: &[IncidentId]) -> Result<Vec<Incident>, StoreError> {
+    if ids.is_empty() {
         return Ok(Vec::new());
     }
-    let units = sqlx::query(UNITS_OF).bind(owner.as_str()).fetch_all(conn).await?;
-    assemble(&rows, &units)
+    let rows = sqlx::query(BY_IDS).bind(to_json(ids)?).fetch_all(&mut *conn).await?;
+    assemble(conn, &rows).await
 }
 
 /// All incidents, or those that have not ended, the oldest first.
 pub(super) async fn list(conn: &mut SqliteConnection, open_only: bool) -> Result<Vec<Incident>, StoreError> {
-    let (incidents, units) = if open_only { (OPEN, OPEN_UNITS) } else { (ALL, ALL_UNITS) };
-    let rows = sqlx::query(incidents).fetch_all(&mut *conn).await?;
-    let units = sqlx::query(units).fetch_all(conn).await?;
-    assemble(&rows, &units)
+    let rows = sqlx::query(if open_only { OPEN } else { ALL }).fetch_all(&mut *conn).await?;
+    assemble(conn, &rows).await
 }
 
 /// One incident.
 pub(super) async fn one(conn: &mut SqliteConnection, id: IncidentId) -> Result<Option<Incident>, StoreError> {
     let rows = sqlx::query(ONE).bind(id.to_string()).fetch_all(&mut *conn).await?;
-    let units = sqlx::query(ONE_UNITS).bind(id.to_string()).fetch_all(conn).await?;
-    Ok(assemble(&rows, &units)?.pop())
+    Ok(assemble(conn, &rows).await?.pop())
 }
 
 /// Ids of all incidents there ever were.
 pub(super) async fn ids(conn: &mut SqliteConnection) -> Result<BTreeSet<IncidentId>, StoreError> {
-    let rows = sqlx::query("SELECT id FROM incident").fetch_all(conn).await?;
+    let rows = sqlx::query("SELECT id FROM incident UNION ALL SELECT id FROM spent_incident").fetch_all(conn).await?;
     rows.iter().map(|row| row.parsed("id")).collect()
 }
 
@@ -74,10 +80,19 @@ pub(super) async fn revision(
     row.map(|row| unpack_json("revision", row.bytes("body")?, row.u64("body_size")?)).transpose()
 }
 
-fn assemble(rows: &[SqliteRow], units: &[SqliteRow]) -> Result<Vec<Incident>, StoreError> {
+async fn assemble(conn: &mut SqliteConnection, rows: &[SqliteRow]) -> Result<Vec<Incident>, StoreError> {
+    if rows.is_empty() {
+        return Ok(Vec::new());
+    }
+    let ids = rows.iter().map(|row| row.text("id")).collect::<Result<Vec<_>, _>>()?;
+    let ids = to_json(&ids)?;
     let mut by_incident: BTreeMap<IncidentId, Vec<Unit>> = BTreeMap::new();
-    for row in units {
+    for row in sqlx::query(UNITS_BY_IDS).bind(&ids).fetch_all(&mut *conn).await? {
         by_incident.entry(row.parsed("incident")?).or_default().push(row.json("unit")?);
+    }
+    let mut with: BTreeMap<IncidentId, Vec<TargetId>> = BTreeMap::new();
+    for row in sqlx::query(WITH_BY_IDS).bind(&ids).fetch_all(conn).await? {
+        with.entry(row.parsed("incident")?).or_default().push(row.parsed("target")?);
     }
     rows.iter()
         .map(|row| {
@@ -89,6 +104,7 @@ fn assemble(rows: &[SqliteRow], units: &[SqliteRow]) -> Result<Vec<Incident>, St
             Ok(Incident {
                 id,
                 owner: row.parsed("owner")?,
+                with: with.remove(&id).unwrap_or_default(),
                 kind: row.variant("kind")?,
                 revision: row.u32("revision")?,
                 units: by_incident.remove(&id).unwrap_or_default(),
@@ -118,6 +134,13 @@ pub(super) async fn put(conn: &mut SqliteConnection, incident: &Incident) -> Res
     .bind(incident.ended.as_ref().map(|ended| ended.reason.as_str()))
     .execute(&mut *conn)
     .await?;
+    for target in &incident.with {
+        sqlx::query("INSERT INTO incident_with (incident, target) VALUES (?, ?) ON CONFLICT DO NOTHING")
+            .bind(&id)
+            .bind(target.as_str())
+            .execute(&mut *conn)
+            .await?;
+    }
     for unit in &incident.units {
         sqlx::query(
             "INSERT INTO unit (incident, n, mark, severity, impact, unit) VALUES (?, ?, ?, ?, ?, ?) \

@@ -6,9 +6,10 @@
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::error::StoreError;
+use super::open::{beside, give_to_owner_of};
 
 /// The right to write a store; given back when dropped.
 #[derive(Debug)]
@@ -19,25 +20,20 @@ pub struct StoreLock {
 
 impl StoreLock {
     pub(super) fn take(store: &Path) -> Result<Self, StoreError> {
-        let path = lock_path(store);
+        let path = beside(store, ".lock");
         let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(StoreError::Locked { pid: holder(&mut file) }),
             Err(TryLockError::Error(error)) => return Err(StoreError::Io(error)),
         }
+        give_to_owner_of(store, &file);
         file.set_len(0)?;
         file.seek(SeekFrom::Start(0))?;
         writeln!(file, "{}", std::process::id())?;
         file.flush()?;
         Ok(Self { _file: file })
     }
-}
-
-fn lock_path(store: &Path) -> PathBuf {
-    let mut name = store.as_os_str().to_owned();
-    name.push(".lock");
-    PathBuf::from(name)
 }
 
 /// The process id in the lock file; none when its holder has not come to write it yet.

@@ -11,10 +11,11 @@ use super::columns::{Columns as _, count, millis, to_json};
 use super::error::StoreError;
 use super::runs::Buffered;
 use super::values::Shelf;
-use super::{baselines, drifts, incidents, ledger, outbox};
+use super::{baselines, drifts, incidents, kin, ledger, outbox};
 use crate::model::facet::FacetName;
-use crate::model::incident::IncidentId;
-use crate::model::memory::{FacetMemory, Memory, ScanMemory};
+use crate::model::incident::{Incident, IncidentId};
+use crate::model::memory::{FacetMemory, Kin, Memory, ScanMemory};
+use crate::model::notice::Told;
 use crate::model::observation::Outcome;
 use crate::model::settlement::{Recomputed, Settlement};
 use crate::model::target::TargetId;
@@ -83,6 +84,7 @@ impl Quiet {
 pub(super) async fn load(
     conn: &mut SqliteConnection,
     target: &TargetId,
+    siblings: &[TargetId],
     buffered: Option<Buffered>,
     incident_ids: Arc<BTreeSet<IncidentId>>,
 ) -> Result<Memory, StoreError> {
@@ -92,7 +94,8 @@ pub(super) async fn load(
     let approvals = baselines::approvals(conn, target).await?;
     let drifts = drifts::living(conn, target).await?;
     let incidents = incidents::open_of(conn, target).await?;
-    let told = outbox::told_of_owner(conn, target).await?;
+    let kin = kin::load(&mut *conn, target, siblings, &incidents).await?;
+    let told = told(&mut *conn, &incidents, &kin).await?;
     let ledger = ledger::head(conn).await?;
 
     let mut shelf = Shelf::default();
@@ -117,7 +120,18 @@ pub(super) async fn load(
         told,
         left: BTreeSet::new(),
         recomputed: Recomputed::default(),
+        kin,
     })
+}
+
+/// What receivers were told of the target's incidents and of those it may join.
+async fn told(conn: &mut SqliteConnection, incidents: &[Incident], kin: &[Kin]) -> Result<Vec<Told>, StoreError> {
+    let of_kin = kin.iter().filter_map(|kin| kin.incident.as_ref());
+    let ids: BTreeSet<IncidentId> = incidents.iter().chain(of_kin).map(|incident| incident.id).collect();
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    outbox::told(conn, &ids.into_iter().collect::<Vec<_>>()).await
 }
 
 /// What is remembered; what is buffered is laid over the row it is ahead of.

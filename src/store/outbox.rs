@@ -7,10 +7,10 @@ use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
 use super::columns::{Columns as _, instant, millis, to_json};
 use super::error::StoreError;
 use super::values::{pack_json, unpack_json};
-use super::views::{Found, MessageFilter, Pending, Retry};
+use super::views::{Found, MessageFilter, NoticeRow, Pending, Retry};
+use crate::model::bulletin::Bulletin;
 use crate::model::incident::IncidentId;
 use crate::model::notice::{Message, MessageState, Notice, Told};
-use crate::model::target::TargetId;
 
 /// Messages handed out at a time, so that what is held in memory does not grow with what is owed.
 const BATCH: u32 = 256;
@@ -26,16 +26,14 @@ pub(super) const DUE_NOTICES: &str = "SELECT notice.* FROM \
 pub(super) const DUE_MESSAGES: &str = "SELECT message.* FROM ( \
      SELECT seq, row_number() OVER (PARTITION BY receiver ORDER BY next_at, seq) AS place FROM message AS mine \
      WHERE state = 'pending' AND next_at <= ? AND NOT EXISTS (SELECT 1 FROM message AS earlier \
-     WHERE earlier.state = 'pending' AND earlier.receiver = mine.receiver AND earlier.incident = mine.incident \
+     WHERE earlier.state = 'pending' AND earlier.receiver = mine.receiver AND earlier.incident IS mine.incident \
      AND earlier.seq < mine.seq)) AS due CROSS JOIN message ON message.seq = due.seq WHERE due.place = 1 \
      ORDER BY message.next_at, message.seq LIMIT ?";
 pub(super) const NEXT_NOTICE: &str = "SELECT min(due_at) AS due FROM notice WHERE message IS NULL AND dropped = 0";
 pub(super) const NEXT_MESSAGE: &str = "SELECT next_at AS due FROM message AS mine WHERE state = 'pending' \
      AND NOT EXISTS (SELECT 1 FROM message AS earlier WHERE earlier.state = 'pending' \
-     AND earlier.receiver = mine.receiver AND earlier.incident = mine.incident AND earlier.seq < mine.seq) \
+     AND earlier.receiver = mine.receiver AND earlier.incident IS mine.incident AND earlier.seq < mine.seq) \
      ORDER BY next_at LIMIT 1";
-pub(super) const TOLD_OF_OWNER: &str = "SELECT told.* FROM incident JOIN told ON told.incident = incident.id \
-     WHERE incident.owner = ? AND incident.ended_at IS NULL";
 pub(super) const TOLD: &str = "SELECT told.* FROM json_each(?) AS wanted \
      CROSS JOIN told ON told.incident = wanted.value";
 pub(super) const BY_ID: &str = "SELECT * FROM message WHERE id >= ? AND id < ? LIMIT 2";
@@ -69,18 +67,33 @@ pub(super) async fn owe(conn: &mut SqliteConnection, notice: &Notice) -> Result<
 /// All waiting notices of each receiver and incident of which one is due: a message says all that happened.
 pub(super) async fn due_notices(conn: &mut SqliteConnection, now: Timestamp) -> Result<Vec<Notice>, StoreError> {
     let rows = sqlx::query(DUE_NOTICES).bind(millis(now)).fetch_all(conn).await?;
-    let notice = |row: &SqliteRow| {
-        Ok(Notice {
-            id: row.text("id")?.to_owned(),
-            receiver: row.text("receiver")?.to_owned(),
-            incident: row.parsed("incident")?,
-            revision: row.u32("revision")?,
-            event: row.variant("event")?,
-            due_at: row.time("due_at")?,
-            at: row.time("at")?,
-        })
-    };
     rows.iter().map(notice).collect()
+}
+
+fn notice(row: &SqliteRow) -> Result<Notice, StoreError> {
+    Ok(Notice {
+        id: row.text("id")?.to_owned(),
+        receiver: row.text("receiver")?.to_owned(),
+        incident: row.parsed("incident")?,
+        revision: row.u32("revision")?,
+        event: row.variant("event")?,
+        due_at: row.time("due_at")?,
+        at: row.time("at")?,
+    })
+}
+
+/// All notices of one incident, the oldest first.
+pub(super) async fn notices_of(
+    conn: &mut SqliteConnection,
+    incident: IncidentId,
+) -> Result<Vec<NoticeRow>, StoreError> {
+    let query = sqlx::query("SELECT * FROM notice WHERE incident = ? ORDER BY at, revision, rowid");
+    let rows = query.bind(incident.to_string()).fetch_all(conn).await?;
+    let row = |row: &SqliteRow| {
+        let message = row.maybe_text("message")?.map(str::to_owned);
+        Ok(NoticeRow { notice: notice(row)?, message, dropped: row.u32("dropped")? != 0 })
+    };
+    rows.iter().map(row).collect()
 }
 
 /// Makes messages of notices, and notes what their receivers will have been told.
@@ -121,16 +134,16 @@ pub(super) async fn fold(
 /// Told when folded, not when sent: messages of one incident reach a receiver in order, so whatever is folded later
 /// is read later.
 async fn tell(conn: &mut SqliteConnection, message: &Message) -> Result<(), StoreError> {
-    let alert = &message.body.alert;
+    let Some(incident) = &message.body.alert.incident else { return Ok(()) };
     sqlx::query(
         "INSERT INTO told (incident, receiver, revision, event, at) VALUES (?, ?, ?, ?, ?) \
          ON CONFLICT (incident, receiver) DO UPDATE SET revision = excluded.revision, event = excluded.event, \
          at = excluded.at",
     )
-    .bind(message.incident.to_string())
+    .bind(incident.id.to_string())
     .bind(&message.receiver)
-    .bind(alert.incident.revision)
-    .bind(alert.kind.as_str())
+    .bind(incident.revision)
+    .bind(message.body.alert.kind.as_str())
     .bind(millis(message.at))
     .execute(conn)
     .await?;
@@ -145,7 +158,7 @@ async fn put(conn: &mut SqliteConnection, message: &Message) -> Result<(), Store
     )
     .bind(&message.id)
     .bind(&message.receiver)
-    .bind(message.incident.to_string())
+    .bind(message.incident.map(|incident| incident.to_string()))
     .bind(packed.body)
     .bind(packed.size)
     .bind(message.state.as_str())
@@ -159,10 +172,24 @@ async fn put(conn: &mut SqliteConnection, message: &Message) -> Result<(), Store
     Ok(())
 }
 
-/// What receivers were told of the open incidents of `owner`.
-pub(super) async fn told_of_owner(conn: &mut SqliteConnection, owner: &TargetId) -> Result<Vec<Told>, StoreError> {
-    let rows = sqlx::query(TOLD_OF_OWNER).bind(owner.as_str()).fetch_all(conn).await?;
-    rows.iter().map(read_told).collect()
+/// Posts a bulletin to `receiver`; whether it had not been posted there before.
+pub(super) async fn post(
+    conn: &mut SqliteConnection,
+    bulletin: &Bulletin,
+    receiver: &str,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
+    let message = bulletin.message(receiver, now);
+    let posted = sqlx::query("INSERT INTO posted (id, at) VALUES (?, ?) ON CONFLICT (id) DO NOTHING")
+        .bind(&message.id)
+        .bind(millis(now))
+        .execute(&mut *conn)
+        .await?;
+    if posted.rows_affected() == 0 {
+        return Ok(false);
+    }
+    put(conn, &message).await?;
+    Ok(true)
 }
 
 /// What receivers were told of `incidents`.
@@ -233,7 +260,7 @@ fn read(row: &SqliteRow) -> Result<Message, StoreError> {
     Ok(Message {
         id: row.text("id")?.to_owned(),
         receiver: row.text("receiver")?.to_owned(),
-        incident: row.parsed("incident")?,
+        incident: row.maybe_parsed("incident")?,
         body: unpack_json("message", row.bytes("body")?, row.u64("body_size")?)?,
         state: row.variant("state")?,
         attempts: row.u32("attempts")?,

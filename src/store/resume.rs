@@ -13,7 +13,7 @@ use super::columns::{Columns as _, from_json, to_json};
 use super::error::StoreError;
 use super::memory::Quiet;
 use super::runs::Buffered;
-use super::values::unpack;
+use super::values::Unpacker;
 use super::views::{LastScan, Resumed, Standing};
 use crate::model::facet::{FacetName, UnseenReason};
 use crate::model::observation::DetectionState;
@@ -125,13 +125,14 @@ async fn last(
     ahead: &BTreeMap<TargetId, Buffered>,
     all: &mut All,
 ) -> Result<(), StoreError> {
+    let mut unpacker = Unpacker::new()?;
     let mut rows = sqlx::query(LAST).bind(wanted).fetch(conn);
     while let Some(row) = rows.try_next().await? {
         let buffered = ahead.get(&row.parsed("target")?);
         let ahead = buffered.map(|buffered| buffered.of_run(&row)).transpose()?.flatten();
         let detail: Detail = match ahead.and_then(|run| run.detail) {
             Some(detail) => from_json("scan", detail.as_bytes())?,
-            None => from_json("scan", &unpack("scan", row.bytes("detail")?, row.u64("detail_size")?)?)?,
+            None => from_json("scan", &unpacker.unpack("scan", row.bytes("detail")?, row.u64("detail_size")?)?)?,
         };
         entry(all, &row)?.last = Some(LastScan {
             outcome: row.variant("outcome")?,

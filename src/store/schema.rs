@@ -13,7 +13,18 @@ use super::error::StoreError;
 const APPLICATION_ID: i64 = 0x6472_6674;
 
 /// In order; the first brings a database to version 1. One that was released is never edited, only followed.
-const MIGRATIONS: [&str; 2] = [include_str!("migrations/0001_spine.sql"), include_str!("migrations/0006_policy.sql")];
+const MIGRATIONS: [&str; 6] = [
+    include_str!("migrations/0001_spine.sql"),
+    include_str!("migrations/0002_inventory.sql"),
+    include_str!("migrations/0003_bulletins.sql"),
+    include_str!("migrations/0004_sight.sql"),
+    include_str!("migrations/0005_keeping.sql"),
+    include_str!("migrations/0006_policy.sql"),
+];
+
+/// The version that this program makes.
+#[expect(clippy::cast_possible_wrap, reason = "a handful")]
+pub(super) const KNOWN: i64 = MIGRATIONS.len() as i64;
 
 /// Refuses what is not ours or is beyond us, and changes nothing; else the version that the database is at.
 pub(super) async fn inspect(conn: &mut SqliteConnection) -> Result<usize, StoreError> {
@@ -25,10 +36,9 @@ pub(super) async fn inspect(conn: &mut SqliteConnection) -> Result<usize, StoreE
     if number(conn, "PRAGMA application_id").await? != APPLICATION_ID {
         return Err(StoreError::Foreign);
     }
-    let known = MIGRATIONS.len();
     match usize::try_from(found) {
-        Ok(version) if version <= known => Ok(version),
-        Ok(_) => Err(StoreError::Newer { found, known: i64::try_from(known).unwrap_or(i64::MAX) }),
+        Ok(version) if version <= MIGRATIONS.len() => Ok(version),
+        Ok(_) => Err(StoreError::Newer { found, known: KNOWN }),
         Err(error) => Err(StoreError::unreadable("schema version", error)),
     }
 }

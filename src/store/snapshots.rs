@@ -33,7 +33,7 @@ pub(super) const BY_PREFIX: &str =
 /// What a snapshot's digest stands for.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "lowercase")]
-enum Entry {
+pub(super) enum Entry {
     Seen {
         digest: Digest,
         views: Vec<Digest>,
@@ -44,7 +44,16 @@ enum Entry {
     },
 }
 
-type Manifest = BTreeMap<FacetName, Entry>;
+pub(super) type Manifest = BTreeMap<FacetName, Entry>;
+
+/// The values that a manifest names.
+pub(super) fn views(manifest: &Manifest) -> Vec<Digest> {
+    let views = manifest.values().filter_map(|entry| match entry {
+        Entry::Seen { views, .. } => Some(views),
+        Entry::Absent { .. } => None,
+    });
+    views.flatten().copied().collect()
+}
 
 /// What one scan adds to its snapshot. Nothing in it may differ between two scans of a peer that stands still.
 #[derive(Debug, Serialize, Deserialize)]

@@ -14,10 +14,10 @@ use super::views::{Synced, TargetRow, TargetState};
 use crate::model::target::{TargetId, TargetSummary};
 
 const ALL: &str = "SELECT target.id, target.kind, target.url, target.labels, target.state, target.first_seen, \
-     target.retired_at, memory.seq, memory.outcome, memory.last_scan, memory.last_ok, memory.not_before, \
+     target.retired_at, target.became, memory.seq, memory.outcome, memory.last_scan, memory.last_ok, memory.not_before, \
      memory.recheck FROM target LEFT JOIN memory ON memory.target = target.id ORDER BY target.id";
 pub(super) const ONE: &str = "SELECT target.id, target.kind, target.url, target.labels, target.state, \
-     target.first_seen, target.retired_at, memory.seq, memory.outcome, memory.last_scan, memory.last_ok, \
+     target.first_seen, target.retired_at, target.became, memory.seq, memory.outcome, memory.last_scan, memory.last_ok, \
      memory.not_before, memory.recheck FROM target LEFT JOIN memory ON memory.target = target.id \
      WHERE target.id = ?";
 
@@ -58,14 +58,19 @@ pub(super) fn overlay(row: &mut TargetRow, buffered: &Buffered) {
     }
 }
 
+/// What people see of a target.
+pub(super) fn summary(row: &SqliteRow) -> Result<TargetSummary, StoreError> {
+    Ok(TargetSummary {
+        id: row.parsed("id")?,
+        kind: row.variant("kind")?,
+        url: row.text("url")?.to_owned(),
+        labels: row.json("labels")?,
+    })
+}
+
 fn read(row: &SqliteRow) -> Result<TargetRow, StoreError> {
     Ok(TargetRow {
-        summary: TargetSummary {
-            id: row.parsed("id")?,
-            kind: row.variant("kind")?,
-            url: row.text("url")?.to_owned(),
-            labels: row.json("labels")?,
-        },
+        summary: summary(row)?,
         state: match row.text("state")? {
             ACTIVE => TargetState::Active,
             RETIRED => TargetState::Retired,
@@ -79,6 +84,7 @@ fn read(row: &SqliteRow) -> Result<TargetRow, StoreError> {
         last_ok: row.maybe_time("last_ok")?,
         not_before: row.maybe_time("not_before")?,
         recheck: row.maybe_time("recheck")?,
+        became: row.maybe_parsed("became")?,
     })
 }
 
@@ -129,7 +135,7 @@ async fn put(conn: &mut SqliteConnection, summary: &TargetSummary, now: Timestam
     sqlx::query(
         "INSERT INTO target (id, kind, url, labels, state, first_seen) VALUES (?, ?, ?, ?, ?, ?) \
          ON CONFLICT (id) DO UPDATE SET kind = excluded.kind, url = excluded.url, labels = excluded.labels, \
-         state = excluded.state, retired_at = NULL",
+         state = excluded.state, retired_at = NULL, became = NULL",
     )
     .bind(summary.id.as_str())
     .bind(word(summary.kind)?)

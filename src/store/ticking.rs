@@ -11,7 +11,22 @@ const TICKING: &str = "SELECT target FROM drift WHERE ended_at IS NULL \
      UNION SELECT target FROM approval WHERE ended_at IS NULL AND until IS NOT NULL \
      UNION SELECT owner FROM incident WHERE ended_at IS NULL ORDER BY 1";
 
+/// The retired of whom something stands: settled as retired, nothing would.
+const UNSETTLED: &str = "SELECT drift.target FROM drift JOIN target ON target.id = drift.target \
+     WHERE drift.ended_at IS NULL AND target.state = 'retired' \
+     UNION SELECT incident.owner FROM incident JOIN target ON target.id = incident.owner \
+     WHERE incident.ended_at IS NULL AND target.state = 'retired' ORDER BY 1";
+
 impl Store {
+    /// Targets that left the inventory and of which something still stands: a stop or a failure came in between.
+    ///
+    /// # Errors
+    /// As SQLite says.
+    pub async fn unsettled(&self) -> Result<Vec<TargetId>, StoreError> {
+        let rows = sqlx::query(UNSETTLED).fetch_all(&mut *self.read().await?).await?;
+        rows.iter().map(|row| row.parsed("target")).collect()
+    }
+
     /// Targets of which something can change without a scan.
     ///
     /// # Errors

@@ -38,11 +38,27 @@ pub(super) fn pack_json<T: Serialize>(document: &T) -> Result<Packed, StoreError
 }
 
 pub(super) fn unpack(what: &str, body: &[u8], size: u64) -> Result<Vec<u8>, StoreError> {
+    zstd::bulk::decompress(body, capacity(what, size)?).map_err(|error| StoreError::unreadable(what, error))
+}
+
+/// Unpacks many bodies, one after another: what it needs for that is made once.
+pub(super) struct Unpacker(zstd::bulk::Decompressor<'static>);
+
+impl Unpacker {
+    pub(super) fn new() -> Result<Self, StoreError> {
+        Ok(Self(zstd::bulk::Decompressor::new()?))
+    }
+
+    pub(super) fn unpack(&mut self, what: &str, body: &[u8], size: u64) -> Result<Vec<u8>, StoreError> {
+        self.0.decompress(body, capacity(what, size)?).map_err(|error| StoreError::unreadable(what, error))
+    }
+}
+
+fn capacity(what: &str, size: u64) -> Result<usize, StoreError> {
     if size > LONGEST {
         return Err(StoreError::unreadable(what, "its length is beyond what is stored"));
     }
-    let size = usize::try_from(size).unwrap_or(0);
-    zstd::bulk::decompress(body, size).map_err(|error| StoreError::unreadable(what, error))
+    Ok(usize::try_from(size).unwrap_or(0))
 }
 
 pub(super) fn unpack_json<T: DeserializeOwned>(what: &str, body: &[u8], size: u64) -> Result<T, StoreError> {
@@ -55,7 +71,13 @@ pub(super) async fn put(conn: &mut SqliteConnection, value: &Json) -> Result<Dig
     let digest = Digest::of_bytes(text.as_bytes());
     let known =
         sqlx::query("SELECT 1 FROM blob WHERE digest = ?").bind(&digest.bytes()[..]).fetch_optional(&mut *conn).await?;
-    if known.is_none() {
+    if known.is_some() {
+        // Pruning may be about to remove it: see `super::prune`.
+        sqlx::query("INSERT OR IGNORE INTO temp.touched (digest) VALUES (?)")
+            .bind(&digest.bytes()[..])
+            .execute(conn)
+            .await?;
+    } else {
         let packed = pack(text.as_bytes())?;
         sqlx::query("INSERT INTO blob (digest, model, size, body) VALUES (?, ?, ?, ?)")
             .bind(&digest.bytes()[..])

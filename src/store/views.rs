@@ -7,10 +7,10 @@ use jiff::Timestamp;
 use crate::model::digest::Digest;
 use crate::model::drift::{DriftRow, DriftState};
 use crate::model::facet::{FacetName, FacetState, UnseenReason};
-use crate::model::incident::{IncidentId, IncidentKind};
+use crate::model::incident::{Incident, IncidentId, IncidentKind};
 use crate::model::ledger::LedgerEntry;
 use crate::model::memory::ScanMemory;
-use crate::model::notice::MessageState;
+use crate::model::notice::{MessageState, Notice};
 use crate::model::observation::{Asked, Detection, DetectionState, Outcome};
 use crate::model::pointer::Pointer;
 use crate::model::rule::{Impact, Severity};
@@ -52,6 +52,8 @@ pub struct TargetRow {
     pub not_before: Option<Timestamp>,
     /// Earliest instant at which a further scan can confirm or revert something.
     pub recheck: Option<Timestamp>,
+    /// The id that carries on its past.
+    pub became: Option<TargetId>,
 }
 
 /// Whether a target is in the inventory.
@@ -74,6 +76,21 @@ pub struct Synced {
     pub retired: Vec<TargetId>,
     /// Have another URL than before.
     pub moved: Vec<TargetId>,
+}
+
+/// A past that is carried over from one id to another.
+#[derive(Clone, Debug)]
+pub struct Carry {
+    /// The id that left.
+    pub from: TargetId,
+    /// The id that goes on.
+    pub to: TargetId,
+    /// Drifts that stand, as those of the new id.
+    pub drifts: Vec<DriftRow>,
+    /// Incidents that stand, likewise.
+    pub incidents: Vec<Incident>,
+    /// What the history says of it.
+    pub line: HistoryLine,
 }
 
 /// One snapshot, as far as it is kept.
@@ -221,6 +238,17 @@ pub struct MessageFilter {
     pub incident: Option<IncidentId>,
     /// At most so many, the newest first; 0 is no limit.
     pub limit: u32,
+}
+
+/// A notice and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoticeRow {
+    /// The notice.
+    pub notice: Notice,
+    /// The message that pays it.
+    pub message: Option<String>,
+    /// It pays nothing any more.
+    pub dropped: bool,
 }
 
 /// Which messages are sent again.

@@ -1,11 +1,12 @@
 //! Everything that writes, one at a time.
 
 use jiff::Timestamp;
-use sqlx::{Connection as _, Sqlite, Transaction};
 use tokio::sync::MutexGuard;
 
 use super::runs::Buffered;
+use super::transaction::Tx;
 use super::{Result, Retry, Store, Synced, Unchanged, WriteSide, commit, memory, outbox, runs, targets};
+use crate::model::bulletin::Bulletin;
 use crate::model::memory::Memory;
 use crate::model::notice::Message;
 use crate::model::settlement::Settlement;
@@ -33,8 +34,18 @@ impl Writer<'_> {
     /// # Errors
     /// As SQLite says.
     pub async fn memory(&mut self, target: &TargetId) -> Result<Memory> {
+        self.memory_beside(target, &[]).await
+    }
+
+    /// The same, with what keeps us from seeing `siblings`: other targets of its host. Those that share an incident
+    /// with it are always there.
+    ///
+    /// # Errors
+    /// As SQLite says.
+    pub async fn memory_beside(&mut self, target: &TargetId, siblings: &[TargetId]) -> Result<Memory> {
+        self.side.clean().await;
         let ahead = self.store.inner.buffer.get(target);
-        memory::load(&mut self.side.conn, target, ahead, self.store.incident_ids()).await
+        memory::load(&mut self.side.conn, target, siblings, ahead, self.store.incident_ids()).await
     }
 
     /// Writes all of a settlement, with the scan that it came from (if it did), in one transaction; on an error
@@ -55,8 +66,26 @@ impl Writer<'_> {
         commit::extend(self, target, scan).await
     }
 
-    async fn begin(&mut self) -> Result<Transaction<'_, Sqlite>> {
-        Ok(self.side.conn.begin_with("BEGIN IMMEDIATE").await?)
+    /// Posts `bulletins` to the receivers called `to`, in one transaction: a message for each of both, in this order.
+    /// What was posted to a receiver under the same key before is not posted to it again, delivered or not. Says how
+    /// many messages there are now that were not there; whoever posts wakes the outbox.
+    ///
+    /// # Errors
+    /// As SQLite says; nothing is posted then.
+    pub async fn post(&mut self, bulletins: &[Bulletin], to: &[String], now: Timestamp) -> Result<u64> {
+        let mut tx = self.begin().await?;
+        let mut posted = 0;
+        for bulletin in bulletins {
+            for receiver in to {
+                posted += u64::from(outbox::post(&mut tx, bulletin, receiver, now).await?);
+            }
+        }
+        tx.commit().await?;
+        Ok(posted)
+    }
+
+    pub(super) async fn begin(&mut self) -> Result<Tx<'_>> {
+        self.side.begin(self.store).await
     }
 }
 
@@ -68,10 +97,13 @@ impl Store {
     /// As SQLite says.
     pub async fn sync_targets(&self, inventory: &[TargetSummary], now: Timestamp) -> Result<Synced> {
         let mut writer = self.writer().await;
-        let mut tx = writer.begin().await?;
-        let synced = targets::sync(&mut tx, inventory, now).await?;
-        tx.commit().await?;
-        Ok(synced)
+        let synced = async {
+            let mut tx = writer.begin().await?;
+            let synced = targets::sync(&mut tx, inventory, now).await?;
+            tx.commit().await?;
+            Ok(synced)
+        };
+        self.wrote(synced.await)
     }
 
     /// Writes the unchanged scans that are buffered, a part at a time. Says of how many targets.
@@ -86,7 +118,7 @@ impl Store {
             let part = self.inner.buffer.part(after.as_ref(), FLUSHED_AT_ONCE);
             let Some((last, _)) = part.last() else { return Ok(flushed) };
             after = Some(last.clone());
-            flush(&mut writer, &part).await?;
+            self.wrote(flush(&mut writer, &part).await)?;
             // Only now, so that readers see no gap; nobody else touches an entry while the writer is held.
             for (target, _) in &part {
                 self.inner.buffer.remove(target);
@@ -101,11 +133,17 @@ impl Store {
     /// # Errors
     /// [`StoreError::NotWaiting`](super::StoreError::NotWaiting) when a notice was folded or dropped before, and what SQLite says.
     pub async fn fold(&self, messages: &[(Message, Vec<String>)], dropped: &[String]) -> Result<()> {
+        if messages.is_empty() && dropped.is_empty() {
+            return Ok(());
+        }
         let mut writer = self.writer().await;
-        let mut tx = writer.begin().await?;
-        outbox::fold(&mut tx, messages, dropped).await?;
-        tx.commit().await?;
-        Ok(())
+        let folded = async {
+            let mut tx = writer.begin().await?;
+            outbox::fold(&mut tx, messages, dropped).await?;
+            tx.commit().await?;
+            Ok(())
+        };
+        self.wrote(folded.await)
     }
 
     /// A message was delivered.
@@ -113,7 +151,14 @@ impl Store {
     /// # Errors
     /// As SQLite says.
     pub async fn mark_sent(&self, id: &str, at: Timestamp) -> Result<()> {
-        outbox::sent(&mut self.writer().await.side.conn, id, at).await
+        let mut writer = self.writer().await;
+        let marked = async {
+            let mut tx = writer.begin().await?;
+            outbox::sent(&mut tx, id, at).await?;
+            tx.commit().await?;
+            Ok(())
+        };
+        self.wrote(marked.await)
     }
 
     /// A message was not delivered and is tried again at `next_at`; `attempts` counts this try too.
@@ -121,7 +166,14 @@ impl Store {
     /// # Errors
     /// As SQLite says.
     pub async fn mark_failed(&self, id: &str, attempts: u32, next_at: Timestamp, error: &str) -> Result<()> {
-        outbox::failed(&mut self.writer().await.side.conn, id, attempts, next_at, error).await
+        let mut writer = self.writer().await;
+        let marked = async {
+            let mut tx = writer.begin().await?;
+            outbox::failed(&mut tx, id, attempts, next_at, error).await?;
+            tx.commit().await?;
+            Ok(())
+        };
+        self.wrote(marked.await)
     }
 
     /// A message is given up; `attempts` counts the last try too.
@@ -129,7 +181,14 @@ impl Store {
     /// # Errors
     /// As SQLite says.
     pub async fn mark_dead(&self, id: &str, attempts: u32, error: &str) -> Result<()> {
-        outbox::dead(&mut self.writer().await.side.conn, id, attempts, error).await
+        let mut writer = self.writer().await;
+        let marked = async {
+            let mut tx = writer.begin().await?;
+            outbox::dead(&mut tx, id, attempts, error).await?;
+            tx.commit().await?;
+            Ok(())
+        };
+        self.wrote(marked.await)
     }
 
     /// Has messages sent again, now. Says how many; a delivered one is never sent again.
@@ -137,11 +196,18 @@ impl Store {
     /// # Errors
     /// As SQLite says.
     pub async fn retry(&self, which: &Retry, now: Timestamp) -> Result<u64> {
-        outbox::retry(&mut self.writer().await.side.conn, which, now).await
+        let mut writer = self.writer().await;
+        let marked = async {
+            let mut tx = writer.begin().await?;
+            let marked = outbox::retry(&mut tx, which, now).await?;
+            tx.commit().await?;
+            Ok(marked)
+        };
+        self.wrote(marked.await)
     }
 }
 
-async fn flush(writer: &mut Writer<'_>, part: &[(TargetId, Buffered)]) -> Result<()> {
+pub(super) async fn flush(writer: &mut Writer<'_>, part: &[(TargetId, Buffered)]) -> Result<()> {
     let mut tx = writer.begin().await?;
     for (target, entry) in part {
         match entry {

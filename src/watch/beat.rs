@@ -1,7 +1,7 @@
 //! What beats: `tokio-cron-scheduler` runs the dispatch tick each second and the housekeeping each minute.
 //!
 //! The crate can lose repeated jobs and freezes a zone's offset when a job is made, so nothing zoned or one-off is
-//! given to it: two jobs of six fields in UTC, made once.
+//! given to it: two jobs of six fields in UTC, made once, and again where the wall clock was put back.
 
 use tokio::sync::mpsc;
 use tokio_cron_scheduler::{Job, JobScheduler, JobSchedulerError};
@@ -20,14 +20,23 @@ pub struct Beats {
 /// # Errors
 /// When the scheduler refuses a job or does not start.
 pub async fn start() -> Result<(Beater, Beats), JobSchedulerError> {
-    let scheduler = JobScheduler::new().await?;
     // One beat may wait: a loop that is behind needs no second.
     let (dispatch_sender, dispatch) = mpsc::channel(1);
     let (housekeeping_sender, housekeeping) = mpsc::channel(1);
-    scheduler.add(job("* * * * * *", dispatch_sender)?).await?;
-    scheduler.add(job("0 * * * * *", housekeeping_sender)?).await?;
+    let scheduler = scheduler(&dispatch_sender, &housekeeping_sender).await?;
+    let beater = Beater { scheduler, dispatch: dispatch_sender, housekeeping: housekeeping_sender };
+    Ok((beater, Beats { dispatch, housekeeping }))
+}
+
+async fn scheduler(
+    dispatch: &mpsc::Sender<()>,
+    housekeeping: &mpsc::Sender<()>,
+) -> Result<JobScheduler, JobSchedulerError> {
+    let scheduler = JobScheduler::new().await?;
+    scheduler.add(job("* * * * * *", dispatch.clone())?).await?;
+    scheduler.add(job("0 * * * * *", housekeeping.clone())?).await?;
     scheduler.start().await?;
-    Ok((Beater(scheduler), Beats { dispatch, housekeeping }))
+    Ok(scheduler)
 }
 
 fn job(expression: &str, sender: mpsc::Sender<()>) -> Result<Job, JobSchedulerError> {
@@ -38,7 +47,11 @@ fn job(expression: &str, sender: mpsc::Sender<()>) -> Result<Job, JobSchedulerEr
 }
 
 /// Keeps the beats coming.
-pub struct Beater(JobScheduler);
+pub struct Beater {
+    scheduler: JobScheduler,
+    dispatch: mpsc::Sender<()>,
+    housekeeping: mpsc::Sender<()>,
+}
 
 impl std::fmt::Debug for Beater {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -47,10 +60,39 @@ impl std::fmt::Debug for Beater {
 }
 
 impl Beater {
+    /// Makes both jobs anew: the crate holds the next instant of each by the wall clock, and would keep still for as
+    /// long as the clock was put back.
+    pub async fn renew(&mut self) {
+        match scheduler(&self.dispatch, &self.housekeeping).await {
+            Ok(fresh) => Self::end(std::mem::replace(&mut self.scheduler, fresh)).await,
+            Err(error) => tracing::error!(%error, "the scheduler cannot be made anew; beats come late"),
+        }
+    }
+
     /// Stops them.
-    pub async fn stop(mut self) {
-        if let Err(error) = self.0.shutdown().await {
+    pub async fn stop(self) {
+        Self::end(self.scheduler).await;
+    }
+
+    async fn end(mut scheduler: JobScheduler) {
+        if let Err(error) = scheduler.shutdown().await {
             tracing::warn!(%error, "the scheduler did not stop cleanly");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn beats_come_through_the_same_channels_from_a_scheduler_that_is_made_anew() {
+        let (mut beater, mut beats) = start().await.unwrap();
+        assert_eq!(beats.dispatch.recv().await, Some(()));
+        beater.renew().await;
+        // One may have waited since before; the next is of the new jobs.
+        assert_eq!(beats.dispatch.recv().await, Some(()));
+        assert_eq!(beats.dispatch.recv().await, Some(()));
+        beater.stop().await;
     }
 }

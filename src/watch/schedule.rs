@@ -1,16 +1,20 @@
 //! When a target is scanned next. Pure: the due-queue holds what this computes, the loop starts it.
 //!
 //! `every` keeps a stable phase of the interval for each target, so that targets spread and a restart moves nobody.
-//! `schedule` is cron in its zone by `croner`, which searches in local time; what that leaves open around changes of
-//! summer time is decided here: what falls into a gap runs once, when the gap ends; a fixed time that comes twice runs
+//! `schedule` is cron by `croner`, which is asked without a zone; what that leaves open around changes of summer time
+//! is decided here: what falls into a gap runs once, when the gap ends; a fixed time that comes twice runs
 //! the first time; what repeats within the hour runs in both hours. After a pause one run makes up for all missed.
+//!
+//! A last scan in the future says that the wall clock was put back. What was computed by the old time is then moved
+//! with it, so that nothing waits for longer than it would have: a target for its interval, a hold for what is left
+//! of it. `Retry-After` is obeyed for at most a day, whatever the peer says (see `probe`).
 
 use std::time::Duration;
 
-use chrono::{DateTime, FixedOffset, Offset as _, TimeZone as _};
+use chrono::{DateTime, FixedOffset, NaiveDateTime, Offset as _, TimeZone as _, Timelike as _};
 use chrono_tz::Tz;
 use croner::parser::{CronParser, Seconds};
-use croner::{Cron, JobType};
+use croner::Cron;
 use jiff::Timestamp;
 
 use crate::model::digest::Digest;
@@ -24,6 +28,8 @@ const FIRST_WITHIN: Duration = Duration::from_secs(10);
 const BLOCKED_EVERY: Duration = Duration::from_hours(1);
 /// Where a plan has no instant left (configuration refuses such plans).
 const NEVER: Duration = Duration::from_hours(24);
+/// A peer that asks for more is asked again all the same.
+const LONGEST_HOLD: Duration = Duration::from_hours(24);
 
 /// When a target is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +55,24 @@ pub enum Why {
     Blocked,
     /// Its plan has no instant left; it is looked at again a day later.
     Never,
+    /// Somebody asked for a scan.
+    Asked,
+}
+
+impl Why {
+    /// The word in documents.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::First => "first",
+            Self::Plan => "plan",
+            Self::Recheck => "recheck",
+            Self::Hold => "hold",
+            Self::Blocked => "blocked",
+            Self::Never => "never",
+            Self::Asked => "asked",
+        }
+    }
 }
 
 /// A schedule that names no instants.
@@ -68,26 +92,40 @@ pub enum CronError {
 /// Says when target `id` is due under `plan`.
 #[must_use]
 pub fn step(plan: &Cadence, id: &TargetId, past: &Past, now: Timestamp) -> Due {
+    let (past, put_back) = at_this_time(past, now);
     let planned = match past.last {
         Some(last) if past.blocked => Due { at: later(last, BLOCKED_EVERY), why: Why::Blocked },
         Some(_) | None => {
-            let planned = by_plan(plan, id, past.last, now);
+            let planned = by_plan(plan, id, past.last, put_back, now);
             match past.recheck {
                 Some(at) if at < planned.at => Due { at, why: Why::Recheck },
                 Some(_) | None => planned,
             }
         }
     };
-    match past.hold {
+    match past.hold.map(|at| at.min(later(now, LONGEST_HOLD))) {
         Some(at) if at > planned.at => Due { at, why: Why::Hold },
         Some(_) | None => planned,
     }
 }
 
-fn by_plan(plan: &Cadence, id: &TargetId, last: Option<Timestamp>, now: Timestamp) -> Due {
+/// The past by the time that it is now, and whether that was put back since the last scan: then all of it is moved by
+/// as much, and the last scan was just now.
+fn at_this_time(past: &Past, now: Timestamp) -> (Past, bool) {
+    let Some(last) = past.last.filter(|last| *last > now) else { return (*past, false) };
+    let moved = |at: Timestamp| now.checked_add(at.duration_since(last)).unwrap_or(at.min(now));
+    let past = Past { last: Some(now), recheck: past.recheck.map(moved), hold: past.hold.map(moved), ..*past };
+    (past, true)
+}
+
+fn by_plan(plan: &Cadence, id: &TargetId, last: Option<Timestamp>, put_back: bool, now: Timestamp) -> Due {
     match (plan, last) {
         (Cadence::Every(every), None) => {
             Due { at: later(now, part_of(id, (*every).min(FIRST_WITHIN))), why: Why::First }
+        }
+        // When it really was scanned last is not known: the next slot is the right one.
+        (Cadence::Every(every), Some(_)) if put_back => {
+            Due { at: slot_after(*every, id, now.as_millisecond()), why: Why::Plan }
         }
         (Cadence::Every(every), Some(last)) => Due { at: next_slot(*every, id, last), why: Why::Plan },
         (Cadence::Cron { expression, timezone }, last) => next_cron(expression, timezone, last.unwrap_or(now))
@@ -101,10 +139,15 @@ fn by_plan(plan: &Cadence, id: &TargetId, last: Option<Timestamp>, now: Timestam
 /// The first slot of `id` that leaves half an interval of rest after `last`: slots are a whole interval apart, and a
 /// scan out of turn (the first, a recheck, one asked for) must not have another at its heels.
 fn next_slot(every: Duration, id: &TargetId, last: Timestamp) -> Timestamp {
+    let rest = i64::try_from(every.as_millis() / 2).unwrap_or(i64::MAX);
+    slot_after(every, id, last.as_millisecond().saturating_add(rest))
+}
+
+/// The first slot of `id` after a millisecond.
+fn slot_after(every: Duration, id: &TargetId, after_ms: i64) -> Timestamp {
     let every_ms = i64::try_from(every.as_millis()).unwrap_or(i64::MAX).max(1);
     let phase = i64::try_from(part_of(id, every).as_millis()).unwrap_or(0);
-    let rested = last.as_millisecond().saturating_add(every_ms / 2);
-    let slot = rested.saturating_sub(phase).div_euclid(every_ms).saturating_add(1);
+    let slot = after_ms.saturating_sub(phase).div_euclid(every_ms).saturating_add(1);
     let at = slot.checked_mul(every_ms).and_then(|at| at.checked_add(phase));
     at.and_then(|at| Timestamp::from_millisecond(at).ok()).unwrap_or(Timestamp::MAX)
 }
@@ -130,11 +173,16 @@ pub fn next_cron(expression: &str, timezone: &str, after: Timestamp) -> Result<T
     let cron = parse(expression)?;
     let zone: Tz = timezone.parse().map_err(|_| CronError::Zone(timezone.to_owned()))?;
     let start = DateTime::from_timestamp(after.as_second(), 0).ok_or(CronError::NoInstant)?.with_timezone(&zone);
-    let next = match cron.determine_job_type() {
-        JobType::FixedTime => fixed_time(&cron, &start),
-        JobType::IntervalWildcard => repeating(&cron, &start),
-    };
+    let next = if repeats(expression) { repeating(&cron, &start) } else { fixed_time(&cron, &start) };
     next.and_then(|next| Timestamp::from_second(next).ok()).ok_or(CronError::NoInstant)
+}
+
+/// Whether an expression names instants all through the hour or the day, as cron has always told it: by a `*` in front
+/// of the days. Others name times of day, one or several.
+fn repeats(expression: &str) -> bool {
+    let fields = expression.split_whitespace();
+    let times = fields.clone().count().saturating_sub(3);
+    fields.take(times).any(|field| field.contains('*'))
 }
 
 fn parse(expression: &str) -> Result<Cron, CronError> {
@@ -144,25 +192,59 @@ fn parse(expression: &str) -> Result<Cron, CronError> {
     parser.parse(&with_seconds).map_err(|error| CronError::Expression(error.to_string()))
 }
 
-/// `croner` takes the first of two equal local times; started in the second of them, it may answer with the past.
+/// A time of day: once on each date that has it. In a gap it is the gap's end, of two equal local times the first.
 fn fixed_time(cron: &Cron, start: &DateTime<Tz>) -> Option<i64> {
-    let mut from = *start;
-    for _ in 0..3 {
-        let found = cron.find_next_occurrence(&from, false).ok()?;
-        if found.timestamp() > start.timestamp() {
-            return Some(found.timestamp());
+    let zone = start.timezone();
+    let mut from = start.naive_local();
+    // One match may be behind us (the first of two equal times), and several may lie in one gap.
+    for _ in 0..MOST_BEHIND {
+        let local = next_local(cron, from, false)?;
+        let at = zone.from_local_datetime(&local).earliest().or_else(|| gap_end(zone, local))?.timestamp();
+        if at > start.timestamp() {
+            return Some(at);
         }
-        from = found.timezone().from_local_datetime(&found.naive_local()).latest()?;
+        from = local;
     }
     None
 }
 
-/// Searches each stretch of one offset by itself, for `croner` skips the second of two equal hours.
+/// Matches of a time of day that may stand in an hour that is over already: one a second.
+const MOST_BEHIND: usize = 2 * 3600;
+
+/// Every instant whose local time matches. The search in local time sees neither the rest of the hour nor the second
+/// of two equal hours; both are searched for by themselves.
 fn repeating(cron: &Cron, start: &DateTime<Tz>) -> Option<i64> {
-    let in_local_time = cron.find_next_occurrence(start, false).ok().map(|found| found.timestamp());
+    let in_local_time = by_local_time(cron, start);
     let here = in_offset(cron, start, start.offset().fix(), false);
     let back = turn_back(start).and_then(|turn| in_offset(cron, &turn, turn.offset().fix(), true));
     [in_local_time, here, back].into_iter().flatten().filter(|at| *at > start.timestamp()).min()
+}
+
+/// The first local time that matches and is in no gap.
+fn by_local_time(cron: &Cron, start: &DateTime<Tz>) -> Option<i64> {
+    let zone = start.timezone();
+    let mut local = next_local(cron, start.naive_local(), false)?;
+    // A zone has a few gaps a year; a plan that falls into many of them is looked at a day later.
+    for _ in 0..8 {
+        if let Some(at) = zone.from_local_datetime(&local).earliest() {
+            return Some(at.timestamp());
+        }
+        local = next_local(cron, gap_end(zone, local)?.naive_local(), true)?;
+    }
+    None
+}
+
+/// The next match on a calendar and a clock that know of no zone: `croner` stumbles over gaps at midnight.
+fn next_local(cron: &Cron, from: NaiveDateTime, inclusive: bool) -> Option<NaiveDateTime> {
+    cron.find_next_occurrence(&from.and_utc(), inclusive).ok().map(|found| found.naive_utc())
+}
+
+/// The instant at which the gap ends that holds `local`. Gaps end on whole minutes, and the longest was a day.
+fn gap_end(zone: Tz, local: NaiveDateTime) -> Option<DateTime<Tz>> {
+    let minute = local.with_second(0)?.with_nanosecond(0)?;
+    (1..=25 * 60).find_map(|ahead| {
+        zone.from_local_datetime(&minute.checked_add_signed(chrono::TimeDelta::minutes(ahead))?).earliest()
+    })
 }
 
 /// The next match from `start` on, when the zone still has `offset` there.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::support::checkout;
 
 /// Each module of `src` and those that it may name.
-const ARROWS: [(&str, &[&str]); 28] = [
+const ARROWS: [(&str, &[&str]); 31] = [
     // Nouns and pure steps.
     ("model", &[]),
     ("judge", &["model"]),
@@ -16,6 +16,8 @@ const ARROWS: [(&str, &[&str]); 28] = [
     ("clock", &[]),
     ("backoff", &[]),
     ("crash", &[]),
+    ("pulse", &[]),
+    ("service_manager", &[]),
     ("secret", &["model"]),
     ("signals", &[]),
     ("serving", &[]),
@@ -30,12 +32,13 @@ const ARROWS: [(&str, &[&str]); 28] = [
     // Loops and doors: time, order, retries, questions.
     ("plan", &["model", "config"]),
     ("scan", &["model", "judge", "clock", "crash", "net", "secret", "metrics", "probe", "store", "plan"]),
-    ("watch", &["model", "clock", "metrics", "plan", "scan"]),
-    ("deliver", &["model", "clock", "crash", "backoff", "receiver"]),
-    ("operations", &["model", "judge", "clock", "plan", "store", "scan", "watch"]),
-    ("http", &["metrics", "serving"]),
+    ("watch", &["model", "clock", "crash", "metrics", "plan", "pulse", "scan"]),
+    ("deliver", &["model", "clock", "crash", "backoff", "pulse", "receiver"]),
+    ("reload", &["model", "config", "signals"]),
+    ("operations", &["model", "judge", "clock", "plan", "reload", "store", "scan", "watch"]),
+    ("http", &["model", "secret", "metrics", "serving", "plan", "operations", "pulse"]),
     ("control", &["operations", "serving"]),
-    ("supervise", &["signals"]),
+    ("supervise", &["pulse", "signals"]),
     // The whole.
     (
         "daemon",
@@ -54,9 +57,12 @@ const ARROWS: [(&str, &[&str]); 28] = [
             "scan",
             "watch",
             "deliver",
+            "reload",
             "operations",
             "http",
             "control",
+            "pulse",
+            "service_manager",
             "supervise",
         ],
     ),
@@ -75,6 +81,7 @@ const ARROWS: [(&str, &[&str]); 28] = [
             "plan",
             "store",
             "receiver",
+            "reload",
             "scan",
             "operations",
             "control",

@@ -8,9 +8,13 @@ mod approve;
 #[cfg(test)]
 mod command_line;
 #[cfg(test)]
+mod configuration;
+#[cfg(test)]
 mod crash;
 #[cfg(test)]
 mod decisions;
+#[cfg(test)]
+mod deployment;
 #[cfg(test)]
 mod eras;
 #[cfg(test)]
@@ -20,7 +24,13 @@ mod faces;
 #[cfg(test)]
 mod facets;
 #[cfg(test)]
+mod faults;
+#[cfg(test)]
+mod init;
+#[cfg(test)]
 mod layers;
+#[cfg(test)]
+mod logs;
 #[cfg(test)]
 mod outage;
 #[cfg(test)]
@@ -30,14 +40,24 @@ mod policy;
 #[cfg(test)]
 mod relay;
 #[cfg(test)]
+mod reload;
+#[cfg(test)]
 mod routes;
 #[cfg(test)]
 mod schedule;
 #[cfg(test)]
 mod sight;
 #[cfg(test)]
+mod stop;
+#[cfg(test)]
 mod support;
 #[cfg(test)]
 mod support_smoke;
 #[cfg(test)]
 mod upgrade;
+#[cfg(test)]
+mod walk;
+#[cfg(test)]
+mod watchdog;
+#[cfg(test)]
+mod why;

@@ -8,6 +8,7 @@ pub(crate) mod peer;
 pub(crate) mod peers;
 pub(crate) mod ports;
 pub(crate) mod process;
+pub(crate) mod real;
 pub(crate) mod rmcp_peer;
 pub(crate) mod server;
 pub(crate) mod smtp;

@@ -340,7 +340,7 @@ mod tests {
                      ignore: [], paused: true, evry: 5m, apiKey: hunter2 }", listed_and_finished)
                 .join("\n"),
             @r"
-    a listed file may not name a metadata address; what must be watched there is written by a person
+    a listed file may not name an address of this kind: metadata; what must be watched there is written by a person
     this is out of range; from 1m to 30d
     a listed file may not give `command`; it starts no programs
     a listed file may not give `auth`; what is sent stands in a profile: `profile: NAME`

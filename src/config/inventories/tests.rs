@@ -183,6 +183,18 @@ fn a_file_of_a_pattern_that_is_gone_is_held_until_it_is_let_go() {
 }
 
 #[test]
+fn a_program_that_writes_files_without_end_is_read_up_to_a_limit() {
+    let home = Home::new("inventory: [ { path: \"d/*.yaml\", trust: listed } ]\n", &[("d/0.yaml", &targets(&["a"]))]);
+    for n in 1..=1_002 {
+        fs::write(home.path(&format!("d/{n}.yaml")), "targets: []").unwrap();
+    }
+    let config = home.reload().unwrap();
+    assert_eq!((ids(&config), config.parts.len()), (vec!["a"], 1_000));
+    let warning = config.warnings[0].to_string();
+    assert!(warning.contains("too many files are of this pattern, 3 of them are not read"), "{warning}");
+}
+
+#[test]
 fn a_file_that_left_the_list_of_files_is_gone_without_ado() {
     let home = Home::in_force(MAIN, &[("own.yaml", OWN), ("gen.yaml", &targets(&["a"]))]);
     home.write("driftd.yaml", "inventory: [ own.yaml ]\n");

@@ -257,7 +257,7 @@ fn shorten(detail: &Detail, item: &str, room: &mut Room) -> Detail {
 pub(super) fn guarded<'a>(sentence: &str, items: impl IntoIterator<Item = &'a str>) -> String {
     let mut sentence = text::inert(sentence, TEXT + 40);
     for item in items {
-        let (raw, shown) = (text::inert(item, NAME), text::name(item));
+        let (raw, shown) = (text::inert(item, NAME), text::item(item));
         if raw.contains(' ') && raw != shown && !sentence.contains(&shown) {
             sentence = sentence.replace(&raw, &shown);
         }

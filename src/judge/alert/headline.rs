@@ -4,6 +4,7 @@ use crate::model::alert::AlertType;
 use crate::model::incident::{EndReason, UnitMark};
 use crate::model::text;
 
+use super::super::host;
 use super::units::UnitStory;
 use super::{Story, tally, words};
 
@@ -13,12 +14,14 @@ const MAX: usize = 48;
 /// The headline: printable ASCII, at most 48 characters, without the target's name.
 pub(super) fn headline(story: &Story<'_>, told: &[UnitStory<'_>]) -> String {
     let line = match story.kind {
-        AlertType::DriftOpened | AlertType::DriftChanged => drift(told),
+        AlertType::DriftOpened | AlertType::DriftChanged | AlertType::DriftReminder => drift(told),
         AlertType::DriftResolved => resolved(story),
-        AlertType::SightLost => sight_lost(told),
+        AlertType::SightLost => sight_lost(story, told),
         AlertType::SightBack => {
             format!("can be seen again after {}", words::span(super::summary::since(story, told), story.now))
         }
+        // Of no incident, so no story is theirs.
+        AlertType::FleetReport | AlertType::Digest | AlertType::Test => String::new(),
     };
     text::ascii(&line, MAX)
 }
@@ -69,7 +72,7 @@ fn resolved(story: &Story<'_>) -> String {
     }
 }
 
-fn sight_lost(told: &[UnitStory<'_>]) -> String {
+fn sight_lost(story: &Story<'_>, told: &[UnitStory<'_>]) -> String {
     let Some(first) = told.iter().find(|told| matches!(told.unit.mark, UnitMark::Open | UnitMark::Rejected)) else {
         return "cannot be seen".to_owned();
     };
@@ -85,6 +88,12 @@ fn sight_lost(told: &[UnitStory<'_>]) -> String {
         "scan.invalid-json" => "answers in broken JSON",
         _ => words::clause(&first.unit.title),
     };
+    if story.incident.is_shared() {
+        let tail = format!("; {} not watched", words::count(first.unit.items.len(), "target"));
+        let host = host::name(&story.target.url);
+        let room = MAX.saturating_sub(phrase.len() + tail.len() + 1);
+        return format!("{} {phrase}{tail}", text::ascii(&host, room));
+    }
     let facets = first.sight_facets();
     if facets.is_empty() { format!("{phrase}; not watched now") } else { format!("{phrase}: {}", facets.join(", ")) }
 }

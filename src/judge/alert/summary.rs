@@ -9,7 +9,7 @@ use crate::model::facet::{Facet, FacetName};
 use crate::model::incident::{EndReason, UnitMark};
 use crate::model::text;
 
-use super::super::consumers;
+use super::super::{consumers, host};
 use super::super::rules::tools;
 use super::tally::{self, Fate, Thing};
 use super::units::{Since, UnitStory};
@@ -24,10 +24,12 @@ const TITLE: usize = 72;
 /// The lines; each is one sentence or few.
 pub(super) fn summary(story: &Story<'_>, told: &[UnitStory<'_>]) -> Vec<String> {
     let mut lines = match story.kind {
-        AlertType::DriftOpened | AlertType::DriftChanged => drift(story, told),
+        AlertType::DriftOpened | AlertType::DriftChanged | AlertType::DriftReminder => drift(story, told),
         AlertType::DriftResolved => resolved(story, told),
         AlertType::SightLost => sight_lost(story, told),
         AlertType::SightBack => sight_back(story, told),
+        // Of no incident, so no story is theirs.
+        AlertType::FleetReport | AlertType::Digest | AlertType::Test => Vec::new(),
     };
     lines.retain(|line| !line.is_empty());
     lines.truncate(LINES);
@@ -259,8 +261,23 @@ fn cause(drift: &Drift) -> String {
     }
 }
 
-/// The facets that cannot be watched while sight is lost.
+/// `a, b and c, all on mcp.example.com`
+fn of_host(story: &Story<'_>, ids: &[String]) -> String {
+    const SHOWN: usize = 12;
+    let mut shown: Vec<String> = ids.iter().take(SHOWN).cloned().collect();
+    if ids.len() > SHOWN {
+        shown.push(format!("{} more", ids.len() - SHOWN));
+    }
+    format!("{}, all on {}", words::list(&shown), text::inert(&host::name(&story.target.url), 100))
+}
+
+/// The facets that cannot be watched while sight is lost; of a host, its targets.
 fn not_watched(story: &Story<'_>, told: &[UnitStory<'_>]) -> String {
+    if story.incident.is_shared() {
+        let standing = told.iter().filter(|told| told.unit.mark.stands());
+        let ids: Vec<String> = standing.flat_map(|told| told.unit.items.iter().cloned()).collect();
+        return of_host(story, &ids);
+    }
     let standing = || told.iter().filter(|told| told.unit.mark.stands());
     let whole = standing().any(|told| told.sight_facets().is_empty());
     let named: Vec<String> = if whole {
@@ -282,7 +299,14 @@ fn sight_back(story: &Story<'_>, told: &[UnitStory<'_>]) -> Vec<String> {
         .collect();
     let away = words::span(from, story.now);
     let mut lines = vec![format!("Out of sight for {away}: {}.", words::range(from, story.now))];
+    if story.incident.is_shared() {
+        let ids: Vec<String> = story.incident.targets().map(ToString::to_string).collect();
+        lines.push(format!("Seen again: {}.", of_host(story, &ids)));
+    }
     lines.extend(causes);
-    lines.push("What changed meanwhile is told apart from this, measured against the same baseline.".to_owned());
+    match story.meanwhile {
+        Some(meanwhile) => lines.extend(meanwhile.sentences()),
+        None => lines.push("What was accepted stays as it was.".to_owned()),
+    }
     lines
 }

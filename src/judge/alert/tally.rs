@@ -100,7 +100,7 @@ pub(super) fn broken(told: &[UnitStory<'_>]) -> Vec<String> {
 /// `tool zip gone` where the name is a short plain word, else `1 tool gone`.
 fn single(told: &[UnitStory<'_>], thing: Thing, fate: Fate) -> String {
     let unit = told.iter().find(|told| told.unit.mark.stands() && counted(&told.unit.rule.rule) == Some((thing, fate)));
-    let name = unit.and_then(|told| told.unit.items.first()).map(|item| text::name(item));
+    let name = unit.and_then(|told| told.unit.items.first()).map(|item| text::item(item));
     match name {
         Some(name) if name.len() <= 24 && !name.starts_with('"') => format!("{} {name} {}", thing.noun(), fate.word()),
         Some(_) | None => format!("1 {} {}", thing.noun(), fate.word()),

@@ -119,7 +119,7 @@ fn a_revert_says_that_it_went_back_by_itself() {
     let alert = world.tell(AlertType::DriftResolved, at(7_500)).alert;
     assert_eq!(alert.headline, "resolved: it is back as it was");
     assert!(alert.summary.first().is_some_and(|line| line.contains("by itself")), "{:?}", alert.summary);
-    assert_eq!((alert.severity, alert.incident.state.as_str()), (Severity::High, "ended"));
+    assert_eq!((alert.severity, alert.incident.unwrap().state.as_str()), (Severity::High, "ended"));
 }
 
 #[test]

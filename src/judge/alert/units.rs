@@ -91,7 +91,14 @@ pub(super) fn in_message_order<'a>(story: &Story<'a>) -> Vec<UnitStory<'a>> {
     };
     let before = match story.kind {
         AlertType::DriftChanged => story.memory.incidents.iter().find(|before| before.id == story.incident.id),
-        AlertType::DriftOpened | AlertType::DriftResolved | AlertType::SightLost | AlertType::SightBack => None,
+        AlertType::DriftOpened
+        | AlertType::DriftReminder
+        | AlertType::DriftResolved
+        | AlertType::SightLost
+        | AlertType::SightBack
+        | AlertType::FleetReport
+        | AlertType::Digest
+        | AlertType::Test => None,
     };
     let before = before.filter(|before| before.revision < story.incident.revision);
     let mut told: Vec<UnitStory<'a>> = story
@@ -134,7 +141,7 @@ fn describe_one(told: &UnitStory<'_>, all: &[UnitStory<'_>], policy: &Policy, ro
     let unit = told.unit;
     let rule = &unit.rule.rule;
     // The rule's words name a few items; the list itself stands beside them.
-    let named: Vec<String> = unit.items.iter().take(ITEMS).map(|item| text::name(item)).collect();
+    let named: Vec<String> = unit.items.iter().take(ITEMS).map(|item| text::item(item)).collect();
     let details = details::details(told, room);
     AlertUnit {
         n: unit.n,

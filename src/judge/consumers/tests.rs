@@ -68,7 +68,10 @@ fn a_renamed_item_is_used_by_whoever_knows_its_old_name() {
     assert_eq!(narrowed(&policy, renamed("echo", "get-echo")), Severity::Low);
     let gone = renamed("add", "get-sum");
     let hit = hit(&policy, &[&gone]);
-    assert_eq!(hit.first().map(|one| (one.items.clone(), one.effect.as_str())), Some((vec!["add".to_owned()], "fails")));
+    assert_eq!(
+        hit.first().map(|one| (one.items.clone(), one.effect.as_str())),
+        Some((vec!["add".to_owned()], "fails"))
+    );
 }
 
 #[test]
@@ -78,7 +81,10 @@ fn a_list_that_is_empty_now_hits_whoever_used_one_of_it() {
     let policy = policy(&[consumer("bot", &["pay"]), consumer("other", &["mail"])]);
     let hit = hit(&policy, &[&all]);
     assert_eq!(hit.len(), 1);
-    assert_eq!((hit[0].name.as_str(), hit[0].items.clone(), hit[0].effect.as_str()), ("bot", vec!["pay".to_owned()], "fails"));
+    assert_eq!(
+        (hit[0].name.as_str(), hit[0].items.clone(), hit[0].effect.as_str()),
+        ("bot", vec!["pay".to_owned()], "fails")
+    );
 }
 
 #[test]

@@ -134,6 +134,7 @@ fn observation(facets: BTreeMap<FacetName, RawFacet>) -> Observation {
         remarks: Vec::new(),
         not_before: None,
         address_class: None,
+        certificate_ends: None,
         echo: None,
     }
 }

@@ -4,10 +4,10 @@ use super::*;
 use crate::judge::canon::canonicalize;
 use crate::judge::effective::held_to;
 use crate::judge::judge;
-use crate::model::policy::NO_POLICY;
 use crate::model::facet::{Facet, FacetState, UnseenKind};
 use crate::model::memory::Memory;
 use crate::model::observation::{RawFacet, RawRead};
+use crate::model::policy::NO_POLICY;
 
 fn page(text: &str) -> RawRead {
     RawRead { pages: vec![Json::parse_trusted(text.as_bytes()).unwrap()], ..RawRead::default() }

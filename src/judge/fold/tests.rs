@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::judge::effective::held_to;
 use crate::judge::{document, judge};
-use crate::model::policy::NO_POLICY;
 use crate::model::facet::{Face, FacetName};
 use crate::model::memory::Memory;
+use crate::model::policy::NO_POLICY;
 use crate::model::snapshot::Snapshot;
 
 fn list(text: &str) -> Snapshot {

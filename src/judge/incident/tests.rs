@@ -52,7 +52,7 @@ impl Desk {
 
     fn step(&mut self, transitions: &[Transition]) -> Option<Event> {
         let target = target();
-        let owner = Owner { target: &target, ids: &self.ids, also_taken: None, own_rules: false, fold, now: at(300) };
+        let owner = Owner { target: &target, ids: &self.ids, also_taken: &[], own_rules: false, fold, now: at(300) };
         let known = self.incident.take();
         let step = incident_step(known.as_ref(), IncidentKind::Drift, &mut self.rows, transitions, &owner);
         self.incident = step.incident.or(known);
@@ -225,7 +225,8 @@ fn a_drift_that_another_rule_tells_keeps_its_unit_and_stands_once() {
     let mut step = |row: DriftRow| {
         desk.put(row);
         let real = crate::judge::fold::fold;
-        let owner = Owner { target: &target, ids: &desk.ids, also_taken: None, own_rules: false, fold: real, now: at(300) };
+        let owner =
+            Owner { target: &target, ids: &desk.ids, also_taken: &[], own_rules: false, fold: real, now: at(300) };
         let known = desk.incident.take();
         let step = incident_step(known.as_ref(), IncidentKind::Drift, &mut desk.rows, &[], &owner);
         desk.incident = step.incident.or(known);

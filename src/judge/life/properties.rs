@@ -190,8 +190,13 @@ proptest! {
             match message.body.alert.kind {
                 AlertType::DriftOpened => prop_assert!(begun.insert(message.incident)),
                 AlertType::SightLost => drop(begun.insert(message.incident)),
-                AlertType::DriftChanged => prop_assert!(begun.contains(&message.incident)),
+                AlertType::DriftChanged | AlertType::DriftReminder => {
+                    prop_assert!(begun.contains(&message.incident));
+                }
                 AlertType::DriftResolved | AlertType::SightBack => prop_assert!(begun.remove(&message.incident)),
+                AlertType::FleetReport | AlertType::Digest | AlertType::Test => {
+                    prop_assert!(false, "{:?}", message.body.alert.kind);
+                }
             }
         }
         let ids: BTreeSet<&String> = world.messages.iter().map(|message| &message.id).collect();

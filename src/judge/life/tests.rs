@@ -1,7 +1,7 @@
 use super::*;
 use crate::judge::sample::{TOOLS, alarm, at, drift, made, sight, target, unseen};
-use crate::model::policy::NO_POLICY;
 use crate::model::json::Json;
+use crate::model::policy::NO_POLICY;
 use crate::model::rule::{RuleCase, Severity};
 
 /// One target's drifts through scans, without incidents.

@@ -152,7 +152,7 @@ fn folded(waiting: &[Notice], told: &[Told]) -> Option<(AlertType, u32, bool)> {
     assert_eq!(ids, waiting.len(), "each notice is paid or dropped");
     let (message, _) = folded.messages.first()?;
     assert_eq!(message.body.alert.id, message.id);
-    Some((message.body.alert.kind, message.body.alert.incident.revision, message.body.reply))
+    Some((message.body.alert.kind, message.body.alert.incident.as_ref().unwrap().revision, message.body.reply))
 }
 
 fn sample_body(revision: u32) -> Body {
@@ -166,11 +166,12 @@ fn sample_body(revision: u32) -> Body {
         id: String::new(),
         kind: AlertType::DriftOpened,
         at: at(0),
-        incident,
+        incident: Some(incident),
         severity: Severity::High,
         impact: vec![],
         headline: String::new(),
         summary: vec![],
+        passages: vec![],
         targets: vec![],
         consumers: vec![],
         units: vec![],

@@ -15,9 +15,8 @@ pub(super) fn glob(pattern: &str, text: &str) -> bool {
 #[must_use]
 pub fn matches_path(pattern: &PathPattern, facet: FacetName, path: &Pointer) -> bool {
     let (named, anywhere) = (facet.to_string(), facet.facet.as_str());
-    let place: Vec<Token<'_>> = std::iter::once(Token::Facet { named: &named, anywhere })
-        .chain(path.tokens().map(Token::Name))
-        .collect();
+    let place: Vec<Token<'_>> =
+        std::iter::once(Token::Facet { named: &named, anywhere }).chain(path.tokens().map(Token::Name)).collect();
     let is_many = |segment: &PatternSegment| match segment {
         PatternSegment::Many => true,
         PatternSegment::Exactly(_) | PatternSegment::One => false,

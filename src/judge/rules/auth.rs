@@ -14,11 +14,12 @@ pub(in crate::judge) fn judge(accepted: &[Json], seen: &[Json]) -> Vec<Draft> {
         (true, true) => Vec::new(),
         (true, false) => {
             let message = "anonymous calls that were served are refused now".to_owned();
-            vec![Draft::plain(&root, "auth.requirement-added", message).line(status(root.now()))]
+            vec![Draft::plain(&root, "auth.requirement-added", message).line(refusal("the refusal", root.now()))]
         }
         (false, true) if root.differs() => {
             let message = "anonymous calls that were refused are served now".to_owned();
-            vec![Draft::plain(&root, "auth.requirement-dropped", message).line(status(root.old()))]
+            let before = refusal("the refusal before", root.old());
+            vec![Draft::plain(&root, "auth.requirement-dropped", message).line(before)]
         }
         (false, true) => Vec::new(),
         (false, false) => root.changed().iter().map(other).collect(),
@@ -29,7 +30,7 @@ fn other(place: &Place<'_>) -> Draft {
     Draft::other(place, format!("{} of the challenge {}", shown(place.name()), common::fate(place)))
 }
 
-fn status(value: Option<&Json>) -> String {
+fn refusal(which: &str, value: Option<&Json>) -> String {
     let status = value.and_then(|value| value.member("status")?.as_number());
-    status.map_or_else(|| "without a status".to_owned(), |status| format!("the refusal: HTTP {status}"))
+    status.map_or_else(|| format!("{which} had no status"), |status| format!("{which}: HTTP {status}"))
 }

@@ -220,7 +220,13 @@ pub(in crate::judge) fn sight(
 }
 
 /// Over key, new values and claims, not the rule: a better rule re-opens nothing (design, section 5).
-fn fingerprint(target: &TargetId, facet: FacetName, path: &Pointer, after: &[Json], claims: &[Claim]) -> Fingerprint {
+pub(in crate::judge) fn fingerprint(
+    target: &TargetId,
+    facet: FacetName,
+    path: &Pointer,
+    after: &[Json],
+    claims: &[Claim],
+) -> Fingerprint {
     let mut parts = vec![target.to_string(), facet.to_string(), path.to_string()];
     let mut values: Vec<String> = after.iter().map(Json::canonical).collect();
     values.sort();

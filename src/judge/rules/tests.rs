@@ -8,11 +8,11 @@ use serde::Deserialize;
 use super::*;
 use crate::judge::effective::held_to;
 use crate::judge::{canon, document, judge};
-use crate::model::policy::NO_POLICY;
 use crate::model::facet::FacetName;
 use crate::model::json::Json;
 use crate::model::memory::Memory;
 use crate::model::observation::{RawFacet, RawRead};
+use crate::model::policy::NO_POLICY;
 use crate::model::snapshot::{CheckVerdict, Snapshot};
 
 #[derive(Deserialize)]

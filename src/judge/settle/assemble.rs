@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Parts, Scene, own, recheck, said};
-use crate::judge::alert::{DecisionWords, Story};
+use super::{Parts, Scene, meanwhile, own, recheck, said};
+use crate::judge::alert::{DecisionWords, Meanwhile, Story};
+use crate::judge::host::{self, Host};
 use crate::judge::incident::{self, IncidentStep, Owner};
 use crate::judge::life::{self, LifeStep, Transition, Turn};
 use crate::judge::notices::{self, Audience};
@@ -15,27 +16,14 @@ use crate::model::memory::{LedgerHead, Memory};
 use crate::model::notice::Event;
 use crate::model::settlement::{HistoryLine, Revision, Settlement};
 use crate::model::snapshot::Snapshot;
+use crate::model::target::TargetSummary;
 
 /// A settlement that changes nothing.
 pub(super) fn blank(scene: &Scene<'_>) -> Settlement {
+    let memory = scene.memory;
     Settlement {
-        target: scene.target.id.clone(),
-        drifts: Vec::new(),
-        incidents: Vec::new(),
-        revisions: Vec::new(),
-        baseline: Vec::new(),
-        approvals: Vec::new(),
-        ended_approvals: Vec::new(),
-        ledger: Vec::new(),
-        notices: Vec::new(),
-        facets: scene.memory.facets.clone(),
-        scans: scene.memory.scans.clone(),
-        history: Vec::new(),
-        recheck: None,
-        detected: Vec::new(),
-        closed: Vec::new(),
-        suppressed: Vec::new(),
-        recomputed: scene.memory.recomputed.clone(),
+        recomputed: memory.recomputed.clone(),
+        ..Settlement::unchanged(scene.target.id.clone(), memory.facets.clone(), memory.scans.clone())
     }
 }
 
@@ -54,14 +42,17 @@ pub(super) fn conclude(
     count(&mut settlement, &rows, &step.transitions);
     tell_turns(&mut settlement, scene, &rows, &step.transitions);
     let memory = told_memory(scene, &settlement);
-    let mut events = Vec::new();
     for IncidentStep { incident, event } in stages {
         let Some(incident) = incident else { continue };
         if let Some(event) = event {
             let kind = event.kind;
-            let drifts = of_incident(&rows, &incident);
+            let drifts = of_incident(scene, &rows, &incident);
+            let targets = targets_of(scene, &incident);
+            let meanwhile = meanwhile::of(kind, scene, &drifts, &rows, snapshot, &incident);
             let story = Story {
                 target: scene.target,
+                targets: &targets,
+                meanwhile: meanwhile.as_ref(),
                 incident: &incident,
                 kind,
                 drifts: &drifts,
@@ -80,56 +71,100 @@ pub(super) fn conclude(
                 body: compose(&story),
             });
             settlement.history.push(incident_line(scene, &event));
-            events.push(event);
+            settlement.history.extend(meanwhile.map(|meanwhile| recovered(scene, &incident, &meanwhile)));
+            owe(&mut settlement, scene, &event, &targets);
         }
         settlement.incidents.push(incident);
     }
-    let audience =
-        Audience { target: scene.target, routes: scene.routes, receivers: scene.receivers, told: &scene.memory.told };
-    settlement.notices = notices::notice_step(&events, &audience, scene.now);
     let before: BTreeMap<Digest, &DriftRow> = scene.memory.drifts.iter().map(|row| (row.id, row)).collect();
     settlement.drifts = rows.into_values().filter(|row| before.get(&row.id) != Some(&row)).collect();
     settlement
 }
 
-/// The steps of both incidents; one whose ack ran out is among them though nothing else happened to it.
+/// What an event owes. Of an incident that several targets share, whoever is to be told of one of them is told once.
+fn owe(settlement: &mut Settlement, scene: &Scene<'_>, event: &Event, targets: &[&TargetSummary]) {
+    let mut owed = BTreeSet::new();
+    for target in targets {
+        let audience = Audience { target, routes: scene.routes, receivers: scene.receivers, told: &scene.memory.told };
+        let event = Event { target: target.id.clone(), ..event.clone() };
+        let notices = notices::notice_step(&[event], &audience, scene.now);
+        settlement.notices.extend(notices.into_iter().filter(|notice| owed.insert(notice.id.clone())));
+    }
+}
+
+/// The steps of all incidents; one whose ack ran out is among them though nothing else happened to it.
 fn incidents(
     scene: &Scene<'_>,
     rows: &mut BTreeMap<Digest, DriftRow>,
     transitions: &[Transition],
 ) -> Vec<IncidentStep> {
     let standing = scene.incidents();
-    let mut taken = None::<IncidentId>;
+    let mut taken = Vec::<IncidentId>::new();
     let mut stages = Vec::new();
-    for kind in [IncidentKind::Drift, IncidentKind::Sight] {
-        let known = standing.iter().find(|incident| incident.kind == kind);
+    for stage in [Stage::Host, Stage::Own(IncidentKind::Drift), Stage::Own(IncidentKind::Sight)] {
         let owner = Owner {
             target: &scene.target.id,
             ids: &scene.memory.incident_ids,
-            also_taken: taken,
+            also_taken: &taken,
             own_rules: own::rules_differ(scene),
             fold: scene.parts.fold,
             now: scene.now,
         };
-        let mut stage = incident::incident_step(known, kind, rows, transitions, &owner);
-        if stage.incident.is_none() {
-            stage.incident = known.filter(|known| !scene.memory.incidents.contains(known)).cloned();
+        let known = standing.iter().find(|incident| stage.is_of(incident));
+        let mut step = match stage {
+            Stage::Host => {
+                let host = Host { url: &scene.target.url, kin: &scene.memory.kin, confirm: scene.confirm };
+                host::host_step(&standing, rows, transitions, &host, &owner)
+            }
+            Stage::Own(kind) => incident::incident_step(known, kind, rows, transitions, &owner),
+        };
+        if step.incident.is_none() {
+            step.incident = known.filter(|known| !scene.memory.incidents.contains(known)).cloned();
         }
-        taken = stage.incident.as_ref().map(|incident| incident.id).or(taken);
-        stages.push(stage);
+        taken.extend(step.incident.as_ref().map(|incident| incident.id));
+        stages.push(step);
     }
     stages
 }
 
+/// Whose incident is stepped: what a host's targets share comes first and takes its part of the target's sight.
+#[derive(Clone, Copy, Debug)]
+enum Stage {
+    Host,
+    Own(IncidentKind),
+}
+
+impl Stage {
+    fn is_of(self, incident: &Incident) -> bool {
+        match self {
+            Self::Host => incident.is_shared(),
+            Self::Own(kind) => incident.kind == kind && !incident.is_shared(),
+        }
+    }
+}
+
 /// The drifts of an incident's units, those that just ended included, in the order of their places.
-fn of_incident<'a>(rows: &'a BTreeMap<Digest, DriftRow>, incident: &Incident) -> Vec<&'a DriftRow> {
+fn of_incident<'a>(
+    scene: &Scene<'a>,
+    rows: &'a BTreeMap<Digest, DriftRow>,
+    incident: &'a Incident,
+) -> Vec<&'a DriftRow> {
     let members: BTreeSet<_> =
         incident.units.iter().flat_map(|unit| &unit.members).map(|member| (member.facet, &member.path)).collect();
     let belongs =
         |row: &&DriftRow| row.incident == Some(incident.id) || members.contains(&(row.drift.facet, &row.drift.path));
     let mut drifts: Vec<_> = rows.values().filter(belongs).collect();
+    if incident.is_shared() {
+        drifts.extend(host::losses(incident, &scene.memory.kin));
+    }
     drifts.sort_by(|a, b| (a.drift.facet, &a.drift.path, a.first_at).cmp(&(b.drift.facet, &b.drift.path, b.first_at)));
     drifts
+}
+
+/// Whom an incident is about, the owner first.
+fn targets_of<'a>(scene: &Scene<'a>, incident: &Incident) -> Vec<&'a TargetSummary> {
+    let known = || std::iter::once(scene.target).chain(scene.memory.kin.iter().map(|kin| &kin.target));
+    incident.targets().filter_map(|id| known().find(|target| target.id == *id)).collect()
 }
 
 /// Memory with the ledger as it will be: a message carries the entry that it is about.
@@ -184,6 +219,11 @@ fn tell_turns(
     }
 }
 
+/// What changed while the target could not be seen, for the history.
+fn recovered(scene: &Scene<'_>, incident: &Incident, meanwhile: &Meanwhile) -> HistoryLine {
+    HistoryLine { incident: Some(incident.id), ..said(scene, "scan.recovered", meanwhile.in_short()) }
+}
+
 fn incident_line(scene: &Scene<'_>, event: &Event) -> HistoryLine {
     let what = match event.kind {
         AlertType::DriftOpened => "incident.open",
@@ -191,6 +231,9 @@ fn incident_line(scene: &Scene<'_>, event: &Event) -> HistoryLine {
         AlertType::SightLost if event.revision == 1 => "incident.open",
         AlertType::SightLost => "incident.changed",
         AlertType::DriftResolved | AlertType::SightBack => "incident.ended",
+        AlertType::DriftReminder => "incident.reminder",
+        // Of no incident, so no event is theirs.
+        AlertType::FleetReport | AlertType::Digest | AlertType::Test => "incident",
     };
     let reason = event.reason.map(|reason| format!(", {}", reason.as_str())).unwrap_or_default();
     let text = format!("{}.{} ({}{reason})", event.incident, event.revision, event.severity);

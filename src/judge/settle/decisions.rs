@@ -105,6 +105,12 @@ pub fn settle_ack(scene: &Scene<'_>, decision: &Decision, older: Option<&Body>) 
     for row in &chosen.rows {
         chain.push(draft(row, Action::Ack));
     }
+    if chosen.rows.is_empty() {
+        // Of what a host's targets share, this one is back; the entry says what stands of the others.
+        let stands = incident.units.iter().find(|unit| unit.mark.stands());
+        let place = Draft::accept(FacetName::stranger(Facet::Scan), Pointer::of(["endpoint"]));
+        chain.push(Draft { rule: stands.map(|unit| unit.rule.rule.clone()), action: Action::Ack, ..place });
+    }
     settlement.ledger.extend(chain.into_entries());
     settlement.history.push(HistoryLine {
         incident: Some(incident.id),

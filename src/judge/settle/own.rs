@@ -74,7 +74,8 @@ fn moved(before: &Ours, now: &Ours) -> Option<String> {
 fn asked_otherwise(before: &Ours, now: &Ours) -> Option<String> {
     let none = || "none".to_owned();
     let credential = |ours: &Ours| ours.credential.as_deref().map_or_else(none, |name| text::inert(name, 200));
-    let headers = |ours: &Ours| if ours.headers.is_empty() { none() } else { text::inert(&ours.headers.join(", "), 400) };
+    let headers =
+        |ours: &Ours| if ours.headers.is_empty() { none() } else { text::inert(&ours.headers.join(", "), 400) };
     let anonymous = |ours: &Ours| if ours.anonymous { "on" } else { "off" }.to_owned();
     let tier = |ours: &Ours| text::inert(&ours.tier, 40);
     let facts = [
@@ -92,9 +93,8 @@ fn asked_otherwise(before: &Ours, now: &Ours) -> Option<String> {
 }
 
 fn judged_otherwise(before: &Ours, now: &Ours) -> Option<String> {
-    (before.rules != now.rules).then(|| {
-        format!("judged by our rules {} -> {}; what did not change makes no drift", before.rules, now.rules)
-    })
+    (before.rules != now.rules)
+        .then(|| format!("judged by our rules {} -> {}; what did not change makes no drift", before.rules, now.rules))
 }
 
 /// What stands in a recomputed facet and shows the value it stood for is the same drift in today's form.

@@ -7,7 +7,7 @@ use crate::judge::{join, life};
 use crate::model::drift::{Drift, DriftRow, DriftState};
 use crate::model::facet::{Facet, FacetName, FacetState};
 use crate::model::judgment::Judgment;
-use crate::model::memory::{FacetMemory, Memory};
+use crate::model::memory::{FacetMemory, LastSight, Memory};
 use crate::model::pointer::Pointer;
 use crate::model::snapshot::Snapshot;
 
@@ -38,7 +38,7 @@ fn facets_are_quiet(memory: &Memory, snapshot: &Snapshot, judgment: &Judgment) -
             None => facet.unseen_since.is_some() == missed.contains(name),
             Some(digest) => {
                 let settled = memory.baseline.contains_key(name) || facet.awaiting_approval;
-                settled && facet.last == Some(digest) && is_calm(facet, state)
+                settled && facet.last == LastSight::from(digest) && is_calm(facet, state)
             }
         }
     })

@@ -20,6 +20,7 @@ pub(super) fn scan(scans: &mut ScanMemory, memory: &Memory, snapshot: &Snapshot,
     scans.seq += 1;
     scans.last_at = Some(now);
     scans.outcome = Some(snapshot.outcome);
+    scans.certificate_ends = arrival.certificate_ends.or(scans.certificate_ends);
     scans.not_before = arrival.not_before.filter(|hold| *hold > now);
     if snapshot.outcome == Outcome::Ok {
         scans.last_ok = Some(now);
@@ -62,7 +63,7 @@ pub(super) fn facets(
             continue;
         };
         life::remember_run(facet, digest, now);
-        facet.last = Some(digest);
+        facet.last = digest.into();
         facet.last_seen = Some(now);
         facet.unseen_since = None;
         facet.order_differed.retain(|then| *then + ORDER_SCANS > seq);

@@ -28,12 +28,7 @@ fn wish(scene: &Scene<'_>, drift: &Drift) -> Option<Suppressed> {
 }
 
 /// Before a step: what is not to be kept quiet any more begins anew, by what the scan shows of it where it looked.
-pub(super) fn lift(
-    settlement: &mut Settlement,
-    scene: &Scene<'_>,
-    step: &mut LifeStep,
-    judgment: Option<&Judgment>,
-) {
+pub(super) fn lift(settlement: &mut Settlement, scene: &Scene<'_>, step: &mut LifeStep, judgment: Option<&Judgment>) {
     if step.rows.iter().all(|row| row.suppressed.is_none()) {
         return;
     }

@@ -103,7 +103,7 @@ fn a_drift_is_told_once_and_its_revert_too() {
     world.fold();
     assert_eq!(world.told(), [AlertType::DriftOpened, AlertType::DriftResolved]);
     let resolved = &world.messages[1].body;
-    assert_eq!((resolved.alert.incident.reason, resolved.reply), (Some(EndReason::Reverted), true));
+    assert_eq!((resolved.alert.incident.as_ref().unwrap().reason, resolved.reply), (Some(EndReason::Reverted), true));
     assert_eq!(world.last.as_ref().unwrap().closed, [("sample.changed".to_owned(), EndReason::Reverted)]);
 }
 
@@ -117,7 +117,7 @@ fn accepting_approves_the_paths_ends_the_incident_and_sends_one_message() {
     assert_eq!(settled.revisions[0].body.alert.ledger.entry, settled.ledger[0].no);
     world.fold();
     assert_eq!(world.told(), [AlertType::DriftOpened, AlertType::DriftResolved]);
-    assert_eq!(world.messages[1].body.alert.incident.reason, Some(EndReason::Accepted));
+    assert_eq!(world.messages[1].body.alert.incident.as_ref().unwrap().reason, Some(EndReason::Accepted));
     for _ in 0..5 {
         world.scan(900, &tools("a=2 b=1"));
     }
@@ -270,7 +270,7 @@ fn rejected_drift_stands_and_the_end_says_so() {
     world.scan(900, &tools("a=1 b=1"));
     world.scan(300, &tools("a=1 b=1"));
     world.fold();
-    assert_eq!(world.messages[1].body.alert.incident.reason, Some(EndReason::Rejected));
+    assert_eq!(world.messages[1].body.alert.incident.as_ref().unwrap().reason, Some(EndReason::Rejected));
 }
 
 #[test]
@@ -358,7 +358,7 @@ fn a_target_that_leaves_retires_its_drifts_and_says_so_to_who_was_told() {
     let settled = settle_retire(&world.scene(&summary));
     world.apply(&settled);
     world.fold();
-    assert_eq!(world.messages[1].body.alert.incident.reason, Some(EndReason::Retired));
+    assert_eq!(world.messages[1].body.alert.incident.as_ref().unwrap().reason, Some(EndReason::Retired));
     assert!(world.memory.drifts.is_empty() && world.memory.baseline.contains_key(&TOOLS));
 }
 
@@ -441,7 +441,7 @@ fn nothing_is_asked_again_before_the_peers_time() {
         ..Judgment::default()
     };
     let summary = summary();
-    let arrival = Arrival { not_before: Some(hold), address_class: None };
+    let arrival = Arrival { not_before: Some(hold), ..Arrival::default() };
     let settled = settle_scan(&world.scene(&summary), &snapshot, &judgment, arrival);
     assert_eq!((settled.recheck, settled.scans.not_before), (Some(hold), Some(hold)));
 }

@@ -32,7 +32,8 @@ pub(super) fn is_quiet(scene: &Scene<'_>) -> bool {
     let known = &scene.memory.scans.ignores;
     let living = || scene.policy.ignore.iter().filter(|ignore| policy::lives(ignore, scene.now));
     let keys: std::collections::BTreeSet<String> = living().map(ignore_key).collect();
-    keys.iter().eq(known.keys()) && due(scene.policy, &scene.memory.scans, &scene.memory.drifts).is_none_or(|due| scene.now < due)
+    keys.iter().eq(known.keys())
+        && due(scene.policy, &scene.memory.scans, &scene.memory.drifts).is_none_or(|due| scene.now < due)
 }
 
 /// When something about the ignores is to be remembered or said, while nothing else happens.

@@ -33,6 +33,7 @@ pub(in crate::judge) fn observation<const N: usize>(facets: [(&str, RawFacet); N
         remarks: Vec::new(),
         not_before: None,
         address_class: None,
+        certificate_ends: None,
         echo: None,
     }
 }

@@ -43,6 +43,15 @@ fn door(resolver: Arc<Names>, roots: Vec<rustls::pki_types::CertificateDer<'stat
 }
 
 async fn get(door: &Door, url: &str, baseline: Option<AddressClass>) -> Result<(u16, AddressClass), NetError> {
+    fetch(door, url, baseline).await.map(|(status, class, _)| (status, class))
+}
+
+/// Status, class of the address, and when the certificate ends.
+async fn fetch(
+    door: &Door,
+    url: &str,
+    baseline: Option<AddressClass>,
+) -> Result<(u16, AddressClass, Option<jiff::Timestamp>), NetError> {
     let url = Url::parse(url).unwrap();
     let visit = door.visit(VisitPlan {
         written: &url,
@@ -63,7 +72,7 @@ async fn get(door: &Door, url: &str, baseline: Option<AddressClass>) -> Result<(
         timeout: None,
     };
     let answer = visit.line().send(request).await?;
-    Ok((answer.status.as_u16(), answer.class.unwrap()))
+    Ok((answer.status.as_u16(), answer.class.unwrap(), visit.certificate_ends()))
 }
 
 /// Answers each connection with `answer`, on a thread of its own; the port.
@@ -164,6 +173,18 @@ async fn a_certificate_is_verified_and_its_failure_is_told_apart() {
     assert_eq!(answer, Err(NetError::TlsCertificate));
     let answer = get(&door(names, Vec::new()), &format!("https://tls.test:{port}/"), None).await;
     assert_eq!(answer, Err(NetError::TlsCertificate));
+}
+
+#[tokio::test]
+async fn the_end_of_the_certificate_is_noticed_and_plain_http_has_none() {
+    let (port, certificate) = serve_tls();
+    let names = names(&[("tls.test", &["127.0.0.1"])]);
+    let answer = fetch(&door(Arc::clone(&names), vec![certificate]), &format!("https://tls.test:{port}/"), None).await;
+    // What rcgen writes where nothing else is asked for.
+    assert_eq!(answer.unwrap().2, Some("4096-01-01T00:00:00Z".parse().unwrap()));
+    let port = serve(OK.to_owned());
+    let answer = fetch(&door(names, Vec::new()), &format!("http://127.0.0.1:{port}/"), None).await;
+    assert_eq!(answer.unwrap().2, None);
 }
 
 #[tokio::test]

@@ -12,6 +12,8 @@ use super::{Colour, names, page, reference, target};
 const WIDTH: usize = 100;
 /// Units shown; further ones are counted.
 const UNITS: usize = 12;
+/// Lines of a passage shown; further ones are counted.
+const LINES: usize = 40;
 
 /// The block.
 pub(super) fn text(body: &Body, colour: Colour) -> String {
@@ -30,9 +32,22 @@ pub(super) fn text(body: &Body, colour: Colour) -> String {
         lines.extend(page::wrap("  ", 4, &text::inert(line, 400), WIDTH));
     }
     let over = match alert.kind {
-        AlertType::DriftOpened | AlertType::DriftChanged | AlertType::SightLost => false,
+        AlertType::DriftOpened
+        | AlertType::DriftChanged
+        | AlertType::DriftReminder
+        | AlertType::SightLost
+        | AlertType::FleetReport
+        | AlertType::Digest
+        | AlertType::Test => false,
         AlertType::DriftResolved | AlertType::SightBack => true,
     };
+    for passage in &alert.passages {
+        lines.extend(page::wrap("  ", 2, &text::inert(&passage.heading, 200), WIDTH));
+        let shown = passage.lines.iter().take(LINES);
+        lines.extend(shown.flat_map(|line| page::wrap("    ", 6, &text::inert(line, 400), WIDTH)));
+        let more = passage.lines.len().saturating_sub(LINES);
+        lines.extend((more > 0).then(|| format!("    and {more} more")));
+    }
     let shown: Vec<&AlertUnit> = alert.units.iter().filter(|unit| over || unit.mark.stands()).collect();
     let mut first: Vec<&AlertUnit> = shown.iter().take(UNITS).copied().collect();
     first.sort_by_key(|unit| unit.n);
@@ -54,7 +69,7 @@ fn unit_lines(unit: &AlertUnit, colour: Colour) -> Vec<String> {
     let severity = painted(&format!("{:<8}", unit.severity.as_str()), unit.severity, colour);
     let start = format!("  {:>3}. ", unit.n);
     let mut title = text::inert(&unit.title, 160);
-    let named = matches!(unit.items.as_slice(), [only] if title.contains(&text::name(only)));
+    let named = matches!(unit.items.as_slice(), [only] if title.contains(&text::item(only)));
     if !unit.items.is_empty() && !named && text::width(&title) + 30 < WIDTH {
         let room = WIDTH - 30 - text::width(&title);
         let names = names::list(&unit.items, unit.more_items, room).text;
@@ -70,8 +85,16 @@ fn unit_lines(unit: &AlertUnit, colour: Colour) -> Vec<String> {
     if let Some(first) = lines.first_mut() {
         *first = first.replacen(&format!("{start}{blank}"), &format!("{start}{severity}"), 1);
     }
-    lines.extend(unit.details.first().map(telling));
+    lines.extend(unit.details.iter().take(told(unit)).map(telling));
     lines
+}
+
+/// How many details a unit is told with: one; of a critical one also what it quotes (hidden words spelled out).
+fn told(unit: &AlertUnit) -> usize {
+    match unit.details.as_slice() {
+        [Detail::Text { .. }, Detail::Quote { .. }, ..] if unit.severity == Severity::Critical => 2,
+        _ => 1,
+    }
 }
 
 fn telling(detail: &Detail) -> String {

@@ -15,6 +15,8 @@ mod unit;
 
 /// Items of one section; further ones are counted.
 const ITEMS: usize = 40;
+/// Lines of one passage; further ones are counted.
+const LINES: usize = 400;
 
 /// The text part.
 pub(super) fn text(body: &Body) -> String {
@@ -23,17 +25,32 @@ pub(super) fn text(body: &Body) -> String {
     for line in &alert.summary {
         page.words("", 0, &text::inert(line, 600));
     }
-    if let Some(url) = &alert.incident.url {
+    if let Some(url) = alert.incident.as_ref().and_then(|incident| incident.url.as_ref()) {
         page.line(&format!("Decide: {}  (or by command, at the end)", text::inert(url, 500)));
     }
     match alert.kind {
-        AlertType::DriftOpened | AlertType::DriftChanged => drift(alert, &mut page),
+        AlertType::DriftOpened | AlertType::DriftChanged | AlertType::DriftReminder => drift(alert, &mut page),
         AlertType::DriftResolved => past("WHAT IT WAS", alert, &mut page),
         AlertType::SightBack => past("WHAT FAILED", alert, &mut page),
         AlertType::SightLost => sight(alert, &mut page),
+        AlertType::FleetReport | AlertType::Digest | AlertType::Test => passages(alert, &mut page),
     }
-    knows::section(body, &mut page);
+    if alert.incident.is_some() {
+        knows::section(body, &mut page);
+    }
     page.finish()
+}
+
+/// What is told without an incident.
+fn passages(alert: &Alert, page: &mut Page) {
+    for passage in &alert.passages {
+        page.section(&text::inert(&passage.heading, 60));
+        passage.lines.iter().take(LINES).for_each(|line| page.words("", 2, &text::inert(line, 600)));
+        let more = passage.lines.len().saturating_sub(LINES);
+        if more > 0 {
+            page.line(&format!("And {more} more: attachment."));
+        }
+    }
 }
 
 fn drift(alert: &Alert, page: &mut Page) {

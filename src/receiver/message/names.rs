@@ -63,11 +63,11 @@ struct Last<'a> {
 
 impl Run<'_> {
     fn shown(&self) -> String {
-        let first = text::name(self.first);
+        let first = text::item(self.first);
         match &self.last {
             None => first,
             Some(last) if last.at_end && !first.starts_with('"') => format!("{first} ... {}", last.number),
-            Some(last) => format!("{first} ... {}", text::name(last.name)),
+            Some(last) => format!("{first} ... {}", text::item(last.name)),
         }
     }
 }

@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::model::alert::{Alert, AlertUnit};
+use crate::model::alert::{Alert, AlertType, AlertUnit};
+use crate::model::bulletin::{Bulletin, Passage};
 use crate::model::drift::{Detail, Fingerprint};
 use crate::model::rule::{Impact, Severity};
 use crate::model::target::TargetId;
@@ -18,6 +19,52 @@ macro_rules! composed {
 fn body(snapshot: &str) -> Body {
     let document = snapshot.splitn(3, "---\n").nth(2).unwrap();
     serde_json::from_str(document).unwrap()
+}
+
+fn bulletin() -> Body {
+    let target = |id: &str| crate::model::target::TargetSummary {
+        id: id.parse().unwrap(),
+        kind: crate::model::target::Kind::Mcp,
+        url: format!("https://{id}.example.com/mcp"),
+        labels: std::collections::BTreeMap::new(),
+    };
+    let passage = |heading: &str, lines: &[&str]| Passage {
+        heading: heading.to_owned(),
+        lines: lines.iter().map(|line| (*line).to_owned()).collect(),
+    };
+    let bulletin = Bulletin {
+        kind: AlertType::FleetReport,
+        key: "report".to_owned(),
+        severity: Severity::Info,
+        impact: vec![Impact::Operational],
+        headline: "2 targets are watched now, 1 only in part".to_owned(),
+        summary: vec!["driftd has looked at every target for the first time. Nothing of this is drift.".to_owned()],
+        sections: vec![
+            passage("In full", &["tickets: 12 tools, 2 prompts"]),
+            passage("In part", &["planner: its lists are behind a 401, and it has no credential in the inventory"]),
+        ],
+        targets: vec![target("tickets"), target("planner")],
+    };
+    bulletin.message("mail", jiff::Timestamp::UNIX_EPOCH).body
+}
+
+#[test]
+fn a_bulletin_reads_like_a_report_by_mail_and_on_the_console() {
+    insta::assert_snapshot!("bulletin", mail(&bulletin()));
+    insta::assert_snapshot!("bulletin_console", console(&bulletin(), Colour::Never));
+}
+
+#[test]
+fn a_bulletin_is_a_document_without_an_incident_and_has_no_changes_to_attach() {
+    let body = bulletin();
+    let json: serde_json::Value = serde_json::from_str(&webhook(&body).unwrap()).unwrap();
+    assert_eq!((&json["type"], &json["data"]["incident"]), (&"fleet.report".into(), &serde_json::Value::Null));
+    assert_eq!(json["data"]["passages"][0]["heading"], "In full");
+    assert_eq!(json["data"]["targets"].as_array().map(Vec::len), Some(2));
+    let names: Vec<String> = attachments(&body).unwrap().into_iter().map(|file| file.name).collect();
+    assert_eq!(names, ["fleet.report.json"]);
+    let incident: serde_json::Value = serde_json::from_str(&webhook(&composed!("upgrade")).unwrap()).unwrap();
+    assert_eq!(incident["data"].get("passages"), None, "only bulletins have them");
 }
 
 /// A message as a mail program shows it.
@@ -257,6 +304,27 @@ proptest! {
             prop_assert_eq!(cut.items.len() + usize::try_from(cut.more_items).unwrap(), unit.items.len());
             let fingerprints = cut.fingerprints.len() + usize::try_from(cut.more_fingerprints).unwrap();
             prop_assert_eq!(fingerprints, unit.fingerprints.len());
+        }
+    }
+
+    #[test]
+    fn bulletins_fit_and_count_what_is_cut(
+        heading in any_text(),
+        lines in proptest::collection::vec(any_text(), 0..60),
+        passages in 0_usize..40,
+    ) {
+        let mut body = bulletin();
+        body.alert.passages = vec![Passage { heading, lines: lines.clone() }; passages];
+        let json = webhook(&body).unwrap();
+        prop_assert!(json.len() <= 20_000, "{}", json.len());
+        let payload: serde_json::Value = serde_json::from_str(&json).unwrap();
+        let data: Alert = serde_json::from_value(payload["data"].clone()).unwrap();
+        if data.passages.len() < passages {
+            let counted = format!("{} passages", passages - data.passages.len());
+            prop_assert!(data.summary.iter().any(|line| line.contains(&counted)), "{:?}", data.summary);
+        }
+        for line in mail_text(&body).lines().chain(console(&body, Colour::Never).lines()) {
+            prop_assert!(!line.chars().any(is_live), "{line:?}");
         }
     }
 

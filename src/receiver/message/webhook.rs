@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 
 use crate::model::alert::{Alert, AlertUnit};
+use crate::model::bulletin::Passage;
 use crate::model::drift::Detail;
 use crate::model::text;
 
@@ -97,6 +98,8 @@ const COMMAND: usize = 96;
 struct Left {
     details: usize,
     notes: usize,
+    passages: usize,
+    lines: usize,
     others: usize,
 }
 
@@ -106,13 +109,17 @@ fn cut(alert: &Alert, caps: &Caps) -> Alert {
     out.units = alert.units.iter().take(caps.units).map(|unit| cut_unit(unit, caps, &mut left)).collect();
     out.more = alert.more.saturating_add(number(alert.units.len().saturating_sub(caps.units)));
     out.impact.truncate(7);
-    for text in [&mut out.schema, &mut out.id, &mut out.headline, &mut out.incident.state, &mut out.ledger.head] {
+    for text in [&mut out.schema, &mut out.id, &mut out.headline, &mut out.ledger.head] {
         shorten(text, caps.sentence.max(48));
     }
-    for text in [&mut out.incident.url, &mut out.after.version, &mut out.evidence.version_before].into_iter().flatten()
-    {
+    if let Some(incident) = &mut out.incident {
+        shorten(&mut incident.state, caps.sentence.max(48));
+        incident.url.iter_mut().for_each(|url| shorten(url, caps.sentence));
+    }
+    for text in [&mut out.after.version, &mut out.evidence.version_before].into_iter().flatten() {
         shorten(text, caps.sentence);
     }
+    cut_passages(&mut out.passages, caps, &mut left);
     if let Some(accepted) = &mut out.before.accepted {
         shorten(&mut accepted.by, caps.name);
         accepted.reason.iter_mut().for_each(|reason| shorten(reason, caps.sentence));
@@ -153,9 +160,21 @@ fn cut_unit(unit: &AlertUnit, caps: &Caps, left: &mut Left) -> AlertUnit {
     out
 }
 
+fn cut_passages(passages: &mut Vec<Passage>, caps: &Caps, left: &mut Left) {
+    left.passages += passages.len().saturating_sub(caps.others);
+    passages.truncate(caps.others);
+    for passage in passages {
+        shorten(&mut passage.heading, caps.sentence);
+        left.lines += passage.lines.len().saturating_sub(caps.items);
+        passage.lines.truncate(caps.items);
+        passage.lines.iter_mut().for_each(|line| shorten(line, caps.sentence));
+    }
+}
+
 fn cut_others(out: &mut Alert, caps: &Caps, left: &mut Left) {
-    left.others += out.targets.len().saturating_sub(1);
-    out.targets.truncate(1);
+    let targets = if out.incident.is_some() { 1 } else { caps.others };
+    left.others += out.targets.len().saturating_sub(targets);
+    out.targets.truncate(targets);
     for target in &mut out.targets {
         shorten(&mut target.url, caps.sentence);
         left.others += target.labels.len().saturating_sub(caps.others);
@@ -184,7 +203,13 @@ fn cut_others(out: &mut Alert, caps: &Caps, left: &mut Left) {
 
 impl Left {
     fn said(&self) -> Option<String> {
-        let counted = [(self.details, "details"), (self.notes, "notes"), (self.others, "other entries")];
+        let counted = [
+            (self.details, "details"),
+            (self.notes, "notes"),
+            (self.passages, "passages"),
+            (self.lines, "lines of passages"),
+            (self.others, "other entries"),
+        ];
         let parts: Vec<String> =
             counted.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
         (!parts.is_empty()).then(|| format!("Cut from this document: {}.", parts.join(", ")))

@@ -15,7 +15,7 @@ use crate::model::facet::{Facet, FacetName, FacetState, SeenFacet, Stability, Un
 use crate::model::incident::{Incident, IncidentId, IncidentKind, Member, Unit, UnitMark};
 use crate::model::json::Json;
 use crate::model::ledger::{Action, LedgerEntry};
-use crate::model::memory::{FacetMemory, LedgerHead, Memory, ScanMemory, ValueRun};
+use crate::model::memory::{FacetMemory, LastSight, LedgerHead, Memory, ScanMemory, ValueRun};
 use crate::model::notice::{Body, Message, MessageState, Notice};
 use crate::model::observation::{AddressClass, Asked, Detection, DetectionState, Era, Outcome, Transport};
 use crate::model::pointer::Pointer;
@@ -146,7 +146,7 @@ pub(super) fn scan(tools: &Json, seconds: i64) -> Snapshot {
 /// A settlement of `a` that only counts its `seq`th scan.
 pub(super) fn quiet(seq: u64, seconds: i64) -> Settlement {
     let memory = FacetMemory {
-        last: Some(Some(Digest::of(&value("one")))),
+        last: LastSight::Value(Digest::of(&value("one"))),
         last_seen: Some(at(seconds)),
         runs: vec![ValueRun { digest: None, from: at(0), to: at(seconds), scans: 2 }],
         ..FacetMemory::default()
@@ -173,6 +173,7 @@ pub(super) fn quiet(seq: u64, seconds: i64) -> Settlement {
             last_ok: None,
             last_fresh: Some(at(seconds)),
             address_class: Some(AddressClass::Public),
+            certificate_ends: None,
             date: Some("2025-11-25".to_owned()),
             not_before: Some(at(seconds + 30)),
         },
@@ -262,6 +263,7 @@ pub(super) fn incident() -> Incident {
     Incident {
         id: incident_id(),
         owner: id("a"),
+        with: Vec::new(),
         kind: IncidentKind::Drift,
         revision: 1,
         units: vec![unit(1, Severity::High, UnitMark::Open), unit(2, Severity::Low, UnitMark::Pending)],
@@ -277,11 +279,18 @@ pub(super) fn body(kind: AlertType, revision: u32) -> Body {
         id: String::new(),
         kind,
         at: at(300),
-        incident: AlertIncident { id: incident_id(), revision, state: "open".to_owned(), reason: None, url: None },
+        incident: Some(AlertIncident {
+            id: incident_id(),
+            revision,
+            state: "open".to_owned(),
+            reason: None,
+            url: None,
+        }),
         severity: Severity::High,
         impact: vec![Impact::Behavior],
         headline: "1 description changed".to_owned(),
         summary: vec![AWKWARD.to_owned()],
+        passages: Vec::new(),
         targets: vec![summary("a")],
         consumers: Vec::new(),
         units: Vec::new(),
@@ -312,7 +321,7 @@ pub(super) fn message(receiver: &str, revision: u32, event: AlertType, next: i64
     Message {
         id: Digest::of_parts(["message", receiver, &revision.to_string(), event.as_str()]).hex(),
         receiver: receiver.to_owned(),
-        incident: incident_id(),
+        incident: Some(incident_id()),
         body: body(event, revision),
         state: MessageState::Pending,
         attempts: 0,

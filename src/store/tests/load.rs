@@ -5,10 +5,10 @@ use sqlx::Row as _;
 use super::fixtures::{Fixture, at, id, quiet, scan, summary, value};
 use crate::model::settlement::Settlement;
 use crate::store::{
-    baselines, drifts, history, incidents, ledger, memory, outbox, resume, runs, snapshots, targets, values,
+    baselines, drifts, history, incidents, kin, ledger, memory, outbox, resume, runs, snapshots, targets, values,
 };
 
-const BY_INDEX: [&str; 29] = [
+const BY_INDEX: [&str; 32] = [
     baselines::LIVING,
     baselines::BY_PERSON,
     baselines::APPROVALS,
@@ -18,9 +18,10 @@ const BY_INDEX: [&str; 29] = [
     history::OF_TARGET,
     history::ALL,
     incidents::OPEN_OF,
-    incidents::UNITS_OF,
+    incidents::BY_IDS,
+    incidents::UNITS_BY_IDS,
+    incidents::WITH_BY_IDS,
     incidents::ONE,
-    incidents::ONE_UNITS,
     incidents::REVISION,
     ledger::HEAD,
     ledger::RANGE,
@@ -28,7 +29,9 @@ const BY_INDEX: [&str; 29] = [
     resume::LAST,
     resume::MEMORIES,
     resume::STANDING,
-    outbox::TOLD_OF_OWNER,
+    kin::TARGETS,
+    kin::LOST,
+    kin::DRIFTS,
     outbox::TOLD,
     outbox::DUE_NOTICES,
     outbox::DUE_MESSAGES,

@@ -8,6 +8,7 @@ use sqlx::sqlite::SqliteConnectOptions;
 
 use super::fixtures::{Fixture, at, summary, whole};
 use crate::model::memory::LedgerHead;
+use crate::store::schema::KNOWN;
 use crate::store::{Store, StoreError};
 
 /// Runs SQL behind the store's back.
@@ -32,7 +33,10 @@ async fn a_new_database_is_ours_alone_in_wal_mode_and_migrated_once() {
         assert_eq!(mode & 0o777, 0o600, "{file}");
     }
     assert_eq!(text(&fixture.path, "PRAGMA journal_mode").await, "wal");
-    assert_eq!(text(&fixture.path, "SELECT CAST(user_version AS TEXT) FROM pragma_user_version").await, "2");
+    assert_eq!(
+        text(&fixture.path, "SELECT CAST(user_version AS TEXT) FROM pragma_user_version").await,
+        KNOWN.to_string()
+    );
     assert_eq!(text(&fixture.path, "SELECT group_concat(integrity_check) FROM pragma_integrity_check").await, "ok");
     assert!(fixture.store.size_bytes().unwrap() > 4096);
 }
@@ -50,9 +54,9 @@ async fn the_writer_syncs_every_commit_and_holds_to_foreign_keys() {
 #[tokio::test]
 async fn a_database_of_a_newer_driftd_is_refused_and_left_alone() {
     let fixture = Fixture::new().await;
-    run(&fixture.path, "CREATE TABLE later (x); PRAGMA user_version = 7").await;
+    run(&fixture.path, "CREATE TABLE later (x); PRAGMA user_version = 99").await;
     let error = Store::open(&fixture.path).await.unwrap_err();
-    assert!(matches!(error, StoreError::Newer { found: 7, known: 2 }), "{error}");
+    assert!(matches!(error, StoreError::Newer { found: 99, known: KNOWN }), "{error}");
     assert_eq!(text(&fixture.path, "SELECT name FROM sqlite_schema WHERE name = 'later'").await, "later");
 }
 
@@ -92,8 +96,13 @@ async fn a_full_database_is_told_apart_and_changes_nothing() {
     settlement.history[0].text = "x".repeat(100_000);
     let error = writer.commit(&settlement, None, at(0)).await.unwrap_err();
     assert!(matches!(error, StoreError::Full), "{error}");
+    assert!(writer.commit(&settlement, None, at(0)).await.is_err());
+    let limit = sqlx::AssertSqlSafe(format!("PRAGMA max_page_count = {}", pages + 1000));
+    sqlx::query(limit).execute(&mut writer.side.conn).await.unwrap();
     drop(writer);
     assert_eq!(fixture.store.ledger_head().await.unwrap(), LedgerHead::default());
+    fixture.commit(&settlement, None).await;
+    assert_eq!(fixture.store.ledger_head().await.unwrap().no, 2, "it goes on once there is room");
 }
 
 #[tokio::test]
@@ -123,7 +132,13 @@ fn a_second_holder_is_told_who_holds_the_lock_until_it_is_given_back() {
     let lock = Store::lock(&path).unwrap();
     let error = Store::lock(&path).unwrap_err();
     assert!(matches!(error, StoreError::Locked { pid: Some(pid) } if pid == std::process::id()), "{error}");
-    assert_eq!(error.to_string(), format!("the store is in use by process {}", std::process::id()));
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "the store is in use by process {}; stop it first, or give this one a store of its own",
+            std::process::id()
+        )
+    );
     drop(lock);
     Store::lock(&path).unwrap();
 }

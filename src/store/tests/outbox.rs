@@ -2,8 +2,10 @@
 
 use super::fixtures::{Fixture, at, first, id, incident_id, message, notice, quiet, whole};
 use crate::model::alert::AlertType;
+use crate::model::bulletin::{Bulletin, Passage};
 use crate::model::memory::LedgerHead;
 use crate::model::notice::{Message, MessageState};
+use crate::model::rule::{Impact, Severity};
 use crate::model::settlement::Settlement;
 use crate::store::{Found, MessageFilter, Retry, StoreError};
 
@@ -15,7 +17,12 @@ async fn owing() -> Fixture {
 }
 
 async fn fold_one(fixture: &Fixture, message: &Message) {
-    let notice = notice(&message.receiver, message.body.alert.incident.revision, message.body.alert.kind, 1000);
+    let notice = notice(
+        &message.receiver,
+        message.body.alert.incident.as_ref().unwrap().revision,
+        message.body.alert.kind,
+        1000,
+    );
     fixture.commit(&Settlement { notices: vec![notice.clone()], ..quiet(2, 400) }, None).await;
     fixture.store.fold(&[(message.clone(), vec![notice.id])], &[]).await.unwrap();
 }
@@ -160,4 +167,49 @@ async fn what_is_owed_is_counted_for_each_receiver() {
         .collect();
     let expected = [("hook", 0, 1, 0, Some(at(240))), ("mail", 1, 1, 0, Some(at(300))), ("pager", 0, 0, 1, None)];
     assert_eq!(counts, expected);
+}
+
+fn bulletin(key: &str) -> Bulletin {
+    Bulletin {
+        kind: AlertType::FleetReport,
+        key: key.to_owned(),
+        severity: Severity::Info,
+        impact: vec![Impact::Operational],
+        headline: "4 targets are watched now".to_owned(),
+        summary: vec!["All of them in full.".to_owned()],
+        sections: vec![Passage { heading: "In full".to_owned(), lines: vec!["a".to_owned()] }],
+        targets: Vec::new(),
+    }
+}
+
+#[tokio::test]
+async fn a_bulletin_is_one_message_for_each_receiver_and_is_posted_once_even_after_it_arrived() {
+    let fixture = Fixture::new().await;
+    let to = ["mail".to_owned(), "hook".to_owned()];
+    let post = async |key: &str, to: &[String], now| {
+        let mut writer = fixture.store.writer().await;
+        writer.post(&[bulletin(key)], to, at(now)).await.unwrap()
+    };
+    assert_eq!(post("report", &to[..1], 100).await, 1);
+    assert_eq!(post("report", &to, 200).await, 1, "the other receiver alone");
+    let due = fixture.store.due_messages(at(200)).await.unwrap();
+    assert_eq!(due, [bulletin("report").message("mail", at(100)), bulletin("report").message("hook", at(200))]);
+    for message in due {
+        fixture.store.mark_sent(&message.id, at(300)).await.unwrap();
+    }
+    assert_eq!(post("report", &to, 400).await, 0);
+    assert_eq!(post("another", &to, 400).await, 2);
+}
+
+#[tokio::test]
+async fn bulletins_reach_a_receiver_in_the_order_in_which_they_were_posted() {
+    let fixture = Fixture::new().await;
+    let to = ["mail".to_owned()];
+    let both = [bulletin("fails"), bulletin("works again")];
+    fixture.store.writer().await.post(&both, &to, at(100)).await.unwrap();
+    let first = both[0].message_id("mail");
+    fixture.store.mark_failed(&first, 1, at(900), "refused").await.unwrap();
+    assert!(fixture.store.due_messages(at(500)).await.unwrap().is_empty(), "the second waits for the first");
+    fixture.store.mark_sent(&first, at(900)).await.unwrap();
+    assert_eq!(ids(&fixture.store.due_messages(at(900)).await.unwrap()), [both[1].message_id("mail")]);
 }

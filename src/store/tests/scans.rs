@@ -153,8 +153,13 @@ async fn scanning_goes_on_from_what_stands_and_what_was_watched() {
     fixture.commit(&settlement, Some(&showing)).await;
     let resumed = fixture.reopened().await.resume(&[id("a")]).await.unwrap().remove(&id("a")).unwrap();
     let drift = row(0);
-    let stands =
-        Standing { facet: drift.drift.facet, path: drift.drift.path, rule: drift.drift.rule.rule, state: drift.state, told: true };
+    let stands = Standing {
+        facet: drift.drift.facet,
+        path: drift.drift.path,
+        rule: drift.drift.rule.rule,
+        state: drift.state,
+        told: true,
+    };
     assert_eq!((resumed.standing, resumed.recheck), (vec![stands], Some(at(300))));
     let last = resumed.last.unwrap();
     assert_eq!((last.outcome, last.mcp, &last.coverage), (showing.outcome, showing.mcp.state, &showing.coverage));

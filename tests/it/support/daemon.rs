@@ -8,10 +8,12 @@ use std::time::Duration;
 use driftd::clock::{Clock, Hand};
 use driftd::config;
 use driftd::control;
-use driftd::daemon::Daemon as Running;
+use driftd::daemon::{Daemon as Running, Inside};
 use driftd::operations::{Answer, Refused, Request, document};
+use driftd::reload::Reloaded;
 use driftd::secret::Environment;
 use driftd::signals::{Stop, StopHand};
+use driftd::watch::Load;
 use jiff::Timestamp;
 use tempfile::TempDir;
 use tokio::process::Command;
@@ -89,6 +91,9 @@ pub(crate) struct Daemon {
     running: JoinSet<anyhow::Result<()>>,
     control: PathBuf,
     metrics: SocketAddr,
+    /// Where `POST /-/reload` is.
+    pub(crate) listen: Option<SocketAddr>,
+    inside: Inside,
 }
 
 impl Daemon {
@@ -99,13 +104,19 @@ impl Daemon {
 
     /// Starts it at `now`.
     pub(crate) async fn start_at(home: &Home, now: Timestamp) -> Self {
+        Self::start_with(home.config(), home, now).await
+    }
+
+    /// Starts it on this configuration, at `now`.
+    pub(crate) async fn start_with(config: config::Config, home: &Home, now: Timestamp) -> Self {
         let (clock, hand) = Clock::manual(now);
-        let daemon = Running::start(home.config(), home.environment(), clock).await.unwrap();
+        let daemon = Running::start(config, home.environment(), clock).await.unwrap();
         let (control, metrics) = (daemon.control().to_owned(), daemon.metrics_address());
+        let (listen, inside) = (daemon.listen_address(), daemon.inside());
         let (mut asked, stop) = Stop::by_hand();
         let mut running = JoinSet::new();
-        running.spawn(async move { daemon.run(&mut asked).await });
-        Self { hand, stop, running, control, metrics }
+        running.spawn(async move { daemon.run(&mut asked).await.map(drop) });
+        Self { hand, stop, running, control, metrics, listen, inside }
     }
 
     /// The instant that it believes in.
@@ -118,9 +129,28 @@ impl Daemon {
         self.hand.advance(by);
     }
 
+    /// Puts its wall time back.
+    pub(crate) fn put_back(&self, by: Duration) {
+        self.hand.put_back(by);
+    }
+
     /// Asks over the control socket.
     pub(crate) async fn ask(&self, request: Request) -> Result<Answer, Refused> {
         control::ask(&self.control, &request).await.unwrap()
+    }
+
+    /// What its loop holds, and of how many targets something is remembered.
+    pub(crate) async fn load(&self) -> (Load, usize) {
+        self.inside.load().await
+    }
+
+    /// Has the files read anew.
+    pub(crate) async fn reload(&self) -> Result<Reloaded, Refused> {
+        match self.ask(Request::Reload {}).await {
+            Ok(Answer::Reloaded(reloaded)) => Ok(*reloaded),
+            Ok(other) => panic!("no reload: {other:?}"),
+            Err(refused) => Err(refused),
+        }
     }
 
     /// Has `id` scanned now.
@@ -128,6 +158,15 @@ impl Daemon {
         match self.ask(Request::ScanNow { id: id.to_owned() }).await {
             Ok(Answer::Scanned(scanned)) => scanned,
             other => panic!("no scan of {id}: {other:?}"),
+        }
+    }
+
+    /// Has `id` scanned now, which may come to nothing.
+    pub(crate) async fn try_scan(&self, id: &str) -> Result<document::Scanned, Refused> {
+        match self.ask(Request::ScanNow { id: id.to_owned() }).await {
+            Ok(Answer::Scanned(scanned)) => Ok(scanned),
+            Ok(other) => panic!("no answer to a scan: {other:?}"),
+            Err(refused) => Err(refused),
         }
     }
 

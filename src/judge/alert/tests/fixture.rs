@@ -3,7 +3,6 @@
 use jiff::Timestamp;
 
 use crate::judge::alert::{DecisionWords, Story, compose};
-use crate::model::policy::Policy;
 use crate::model::alert::AlertType;
 use crate::model::baseline::BaselineFacet;
 use crate::model::confirm::Confirm;
@@ -16,6 +15,7 @@ use crate::model::memory::{LedgerHead, Memory};
 use crate::model::notice::Body;
 use crate::model::observation::{Asked, Detection, DetectionState, Era, Outcome, Transport};
 use crate::model::pointer::Pointer;
+use crate::model::policy::Policy;
 use crate::model::rule::{Class, Fold, Impact, RuleCase, Severity};
 use crate::model::snapshot::{MODEL, Snapshot};
 use crate::model::target::{Kind, TargetSummary};
@@ -61,6 +61,8 @@ impl World {
         compose(&Story {
             policy: &self.policy,
             target: &self.target,
+            targets: &[&self.target],
+            meanwhile: None,
             incident: &self.incident,
             kind,
             drifts: &drifts,
@@ -184,6 +186,7 @@ pub(super) fn empty(kind: IncidentKind) -> World {
     let incident = Incident {
         id: "9XTB4".parse().unwrap(),
         owner: target.id.clone(),
+        with: Vec::new(),
         kind,
         revision: 1,
         units: Vec::new(),

@@ -79,7 +79,8 @@ fn an_ignore_hides_nothing_but_what_it_names() {
     world.scan(900, &tools("a=2 b=2"));
     world.scan(300, &tools("a=2 b=2"));
     let incident = world.drifts();
-    let members: Vec<_> = incident.units.iter().flat_map(|unit| &unit.members).map(|member| member.path.to_string()).collect();
+    let members: Vec<_> =
+        incident.units.iter().flat_map(|unit| &unit.members).map(|member| member.path.to_string()).collect();
     assert_eq!(members, ["/items/b"]);
 }
 
@@ -111,7 +112,7 @@ fn an_incident_whose_last_drift_is_ignored_now_ends_and_says_so_once() {
     world.scan(900, &tools("a=2 b=1"));
     world.fold();
     assert_eq!(world.told(), [AlertType::DriftOpened, AlertType::DriftResolved]);
-    assert_eq!(world.messages[1].body.alert.incident.reason, Some(EndReason::Ignored));
+    assert_eq!(world.messages[1].body.alert.incident.as_ref().unwrap().reason, Some(EndReason::Ignored));
 }
 
 #[test]
@@ -236,7 +237,10 @@ fn what_needs_no_person_is_accepted_as_it_is_confirmed_and_nothing_is_sent() {
     assert_eq!((settled.ledger[0].who.as_str(), settled.ledger[0].reason.as_deref()), ("policy", Some("routine")));
     assert_eq!(settled.closed, [("sample.changed".to_owned(), EndReason::Accepted)]);
     assert!(world.notices.is_empty() && world.incidents.is_empty());
-    assert_eq!((said(&world, "base.auto-approved"), said(&world, "drift.open"), said(&world, "drift.accepted")), (1, 1, 1));
+    assert_eq!(
+        (said(&world, "base.auto-approved"), said(&world, "drift.open"), said(&world, "drift.accepted")),
+        (1, 1, 1)
+    );
     world.scan(7 * 3600, &tools("a=2 b=1"));
     let quiet = world.quiet.get();
     for _ in 0..3 {
@@ -270,7 +274,7 @@ fn a_wish_that_comes_later_resolves_what_stands_and_that_alone_is_sent() {
     world.scan(900, &tools("a=2 b=1"));
     world.fold();
     assert_eq!(world.told(), [AlertType::DriftOpened, AlertType::DriftResolved]);
-    assert_eq!(world.messages[1].body.alert.incident.reason, Some(EndReason::Accepted));
+    assert_eq!(world.messages[1].body.alert.incident.as_ref().unwrap().reason, Some(EndReason::Accepted));
     assert!(world.incident(IncidentKind::Drift).is_none());
 }
 

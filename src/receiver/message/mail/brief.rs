@@ -57,7 +57,7 @@ fn new_tools(unit: &AlertUnit, page: &mut Page) {
             page.words(&" ".repeat(START + 2), START + 2, telling);
         }
     }
-    let is_told = |item: &&String| told.iter().any(|(name, _)| *name == text::name(item));
+    let is_told = |item: &&String| told.iter().any(|(name, _)| *name == text::item(item));
     let others: Vec<String> = unit.items.iter().filter(|item| !is_told(item)).cloned().collect();
     if !others.is_empty() || unit.more_items > 0 {
         let lead = std::mem::replace(&mut first, " ".repeat(START));
@@ -75,7 +75,7 @@ fn new_tools(unit: &AlertUnit, page: &mut Page) {
 
 /// The line that a unit has about one of its items, without the name in front.
 fn telling<'u>(unit: &'u AlertUnit, item: &str) -> Option<(String, &'u str)> {
-    let name = text::name(item);
+    let name = text::item(item);
     let of_item = |detail: &'u Detail| match detail {
         Detail::Text { text } => text.strip_prefix(name.as_str())?.strip_prefix(": "),
         Detail::Moved { .. } | Detail::Words { .. } | Detail::Quote { .. } => None,
@@ -86,7 +86,7 @@ fn telling<'u>(unit: &'u AlertUnit, item: &str) -> Option<(String, &'u str)> {
 
 /// `cap   + tasks`, `new   7 resources: demo://1 ... 7`
 fn listed(unit: &AlertUnit, kind: &str, head: &str, page: &mut Page) {
-    let in_head = matches!(unit.items.as_slice(), [only] if head.contains(&text::name(only)));
+    let in_head = matches!(unit.items.as_slice(), [only] if head.contains(&text::item(only)));
     let glue = if head.len() > 1 { ": " } else { " " };
     let names = names::list(&unit.items, unit.more_items, NAMES - text::width(head).min(WIDTH / 2)).text;
     let words = if in_head { head.to_owned() } else { format!("{head}{glue}{names}") };
@@ -98,7 +98,7 @@ fn worded(unit: &AlertUnit, kind: &str, page: &mut Page) {
     let ([item], [detail]) = (unit.items.as_slice(), unit.details.as_slice()) else {
         return many(unit, kind, page);
     };
-    let lead = format!("{}{}  ", start(unit, kind), text::name(item));
+    let lead = format!("{}{}  ", start(unit, kind), text::item(item));
     let room = WIDTH.saturating_sub(text::width(&lead));
     match detail {
         Detail::Moved { from, to } => {
@@ -117,7 +117,7 @@ fn worded(unit: &AlertUnit, kind: &str, page: &mut Page) {
         }
         Detail::Text { .. } | Detail::Quote { .. } => {}
     }
-    page.words(&start(unit, kind), START + 2, &text::name(item));
+    page.words(&start(unit, kind), START + 2, &text::item(item));
     unit::telling(detail, page);
 }
 

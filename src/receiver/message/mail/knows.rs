@@ -32,7 +32,13 @@ pub(super) fn section(body: &Body, page: &mut Page) {
     row(page, "Record", &record(alert));
     let [diff, json] = attachment_names(alert);
     let about_drift = match alert.kind {
-        AlertType::DriftOpened | AlertType::DriftChanged | AlertType::DriftResolved => "every change in full",
+        AlertType::DriftOpened
+        | AlertType::DriftChanged
+        | AlertType::DriftReminder
+        | AlertType::DriftResolved
+        | AlertType::FleetReport
+        | AlertType::Digest
+        | AlertType::Test => "every change in full",
         AlertType::SightLost | AlertType::SightBack => "what failed, in full",
     };
     page.words("", 10, &format!("Attached: {diff} ({about_drift}), {json}"));

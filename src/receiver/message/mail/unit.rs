@@ -86,7 +86,7 @@ fn users(consumers: &[AlertConsumer], is_meant: &dyn Fn(&String) -> bool) -> Opt
 /// The items' names, unless title or details name them already.
 fn item_list(unit: &AlertUnit) -> Option<String> {
     let moved = unit.rule == "tool.renamed" && unit.details.iter().any(|detail| matches!(detail, Detail::Moved { .. }));
-    let in_title = matches!(unit.items.as_slice(), [only] if unit.title.contains(&text::name(only)));
+    let in_title = matches!(unit.items.as_slice(), [only] if unit.title.contains(&text::item(only)));
     if unit.items.is_empty() || moved || in_title {
         return None;
     }
