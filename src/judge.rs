@@ -17,6 +17,7 @@ pub mod incident;
 pub mod join;
 pub mod life;
 pub mod notices;
+pub mod own;
 pub mod policy;
 mod recompute;
 mod rename;
