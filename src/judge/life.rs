@@ -31,7 +31,7 @@ use crate::model::pointer::Pointer;
 use crate::model::policy::Policy;
 use crate::model::target::TargetId;
 
-pub use blind::{is_blind, is_due as is_due_blind, see_blind};
+pub use blind::{is_due as is_due_blind, see_blind};
 pub use mixed::remember_run;
 
 /// Where and when a step happens, and what it takes to confirm.

@@ -91,7 +91,7 @@ impl Coverage {
 pub fn findings(look: &Look) -> Vec<&Check> {
     let worth = |check: &&Check| check.verdict == CheckVerdict::Finding && check.severity >= Severity::Low;
     let mut findings: Vec<&Check> = look.checks.iter().filter(worth).collect();
-    findings.sort_by(|a, b| (b.severity, b.status).cmp(&(a.severity, a.status)));
+    findings.sort_by_key(|check| std::cmp::Reverse((check.severity, check.status)));
     findings
 }
 
@@ -259,8 +259,9 @@ fn line(alert: &Alert) -> String {
     format!("{} {target}: {headline}{show}", alert.severity)
 }
 
-/// What is told when we are back: since when we were offline, and for how long nothing was judged. `None` when it was
-/// shorter than what it takes to tell that a target is lost: nobody has anything to decide then.
+/// What is told when we are back: since when we were offline, and for how long nothing was judged.
+///
+/// `None` when it was shorter than what it takes to tell that a target is lost: nobody has anything to decide then.
 #[must_use]
 pub fn back_online(blindness: &Blindness, set_aside: usize, least: Duration, now: Timestamp) -> Option<Bulletin> {
     let lasted = now.duration_since(blindness.since);

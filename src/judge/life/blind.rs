@@ -23,8 +23,7 @@ const RULE: &str = "scan.blind";
 const AFTER: SignedDuration = SignedDuration::from_hours(24);
 
 /// Whether a row tells that a part stays unseen.
-#[must_use]
-pub fn is_blind(row: &DriftRow) -> bool {
+fn is_blind(row: &DriftRow) -> bool {
     is_sight(row.drift.facet) && is_rule(&row.drift.rule.rule)
 }
 
