@@ -18,7 +18,7 @@ use crate::model::snapshot::Look;
 use crate::model::target::TargetId;
 
 pub(super) const UNREPORTED: &str = "SELECT target.id, target.kind, target.url, target.labels, target.state, \
-     target.first_seen, target.retired_at, memory.seq, memory.outcome, memory.last_scan, memory.last_ok, \
+     target.first_seen, target.retired_at, target.became, memory.seq, memory.outcome, memory.last_scan, memory.last_ok, \
      memory.not_before, memory.recheck FROM target LEFT JOIN memory ON memory.target = target.id \
      WHERE target.report IS NULL AND target.state = 'active' ORDER BY target.id";
 pub(super) const LOOKS: &str = "SELECT run.target, run.outcome, run.detail, run.detail_size, run.snapshot \

@@ -28,7 +28,8 @@ fn exposed() -> BTreeMap<String, BTreeSet<String>> {
         let name = cells.next()?.trim_end_matches('`').to_owned();
         let kind = cells.next()?;
         let labels = cells.next()?.split(", ").filter(|label| !label.is_empty()).map(str::to_owned).collect();
-        let parts: &[&str] = if kind == "histogram" { &["_bucket", "_sum", "_count"] } else { &[""] };
+        // Words for people name a histogram as a whole.
+        let parts: &[&str] = if kind == "histogram" { &["", "_bucket", "_sum", "_count"] } else { &[""] };
         Some(parts.iter().map(move |part| (format!("{name}{part}"), BTreeSet::clone(&labels))).collect::<Vec<_>>())
     };
     let all: BTreeMap<_, _> = text("docs/metrics.md").lines().filter_map(row).flatten().collect();

@@ -16,6 +16,9 @@ async fn wishing(wishes: &str) -> (ScriptedPeer, Hook, Home, Daemon) {
     let peer = ScriptedPeer::start(Script::default()).await;
     let hook = Hook::start().await;
     let home = sight::home_with(&peer.url(), &hook, &format!("{PLAIN}, {wishes}"));
+    // Everything at once: what is medium would wait for the digest.
+    let driftd = std::fs::read_to_string(home.path().join("driftd.yaml")).unwrap();
+    home.write("driftd.yaml", &format!("{driftd}routes: [ {{ to: hook, group_wait: 0s, group_interval: 0s }} ]\n"));
     let daemon = Daemon::start(&home).await;
     daemon.take_baseline("peer").await;
     daemon.advance(Duration::from_mins(5));
@@ -111,7 +114,9 @@ async fn a_severity_is_what_the_inventory_says_and_off_is_recorded() {
     peer.change(|script| {
         let tools = script.tools.as_mut().unwrap();
         tools.truncate(1);
-        tools.push(tool("pay_invoice", "Pays an invoice at once, whoever it is from."));
+        let mut pay = tool("pay_invoice", "Pays an invoice at once, whoever it is from.");
+        pay["inputSchema"] = json!({ "type": "object", "properties": { "amount": { "type": "number" } } });
+        tools.push(pay);
     });
     daemon.scan_twice("peer", Duration::from_mins(5)).await;
     let drifts = daemon.drifts().await;

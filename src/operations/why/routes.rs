@@ -128,8 +128,12 @@ fn pace(route: &Route) -> String {
     if route.group_interval > Duration::ZERO {
         let _ = write!(said, "; at most one message each {}", span(route.group_interval));
     }
-    if let Some(repeat) = route.repeat {
-        let _ = write!(said, "; reminds each {}", span(repeat));
+    match route.repeat {
+        Some(Duration::ZERO) => said.push_str("; never reminds"),
+        Some(repeat) => {
+            let _ = write!(said, "; reminds each {}", span(repeat));
+        }
+        None => {}
     }
     if route.goes_on {
         said.push_str("; later routes see it too");

@@ -168,7 +168,10 @@ fn how_to_decide(alert: &Alert, page: &mut Page) {
         1 => format!(", and {} goes on failing", names::list(&names, 0, 60).text),
         _ => format!(", and {} go on failing", names::list(&names, 0, 60).text),
     };
-    page.words("", 0, &format!("If nobody decides: it stays open, driftd tells what changes further{fails}."));
+    let stays = "it stays open";
+    let told = "driftd tells what changes further";
+    let all = if fails.is_empty() { format!("{stays}, and {told}") } else { format!("{stays}, {told}{fails}") };
+    page.words("", 0, &format!("If nobody decides: {all}."));
 }
 
 /// The item that a command leaves out.

@@ -111,23 +111,27 @@ impl Daemon {
     /// Starts it on this configuration, at `now`.
     pub(crate) async fn start_with(config: config::Config, home: &Home, now: Timestamp) -> Self {
         let (clock, hand) = Clock::manual(now);
-        Self::of(Running::start(config, home.environment(), clock).await.unwrap(), hand)
+        Self::of(Running::start(config, home.environment(), clock).await.unwrap(), hand).await
     }
 
     /// Starts it as the program does: it reads the files itself, and knows what was in force last.
     pub(crate) async fn open(home: &Home, now: Timestamp) -> anyhow::Result<Self> {
         let (clock, hand) = Clock::manual(now);
         let file = home.path().join("driftd.yaml");
-        Ok(Self::of(Running::open(&file, home.environment(), clock, Hup::silent()).await?, hand))
+        Ok(Self::of(Running::open(&file, home.environment(), clock, Hup::silent()).await?, hand).await)
     }
 
-    fn of(daemon: Running, hand: Hand) -> Self {
+    /// The daemon, once it has started.
+    async fn of(daemon: Running, hand: Hand) -> Self {
         let (control, metrics) = (daemon.control().to_owned(), daemon.metrics_address());
         let (listen, inside, housekeeper) = (daemon.listen_address(), daemon.inside(), daemon.housekeeper());
         let (mut asked, stop) = Stop::by_hand();
         let mut running = JoinSet::new();
         running.spawn(async move { daemon.run(&mut asked).await.map(drop) });
-        Self { hand, stop, running, control, metrics, listen, inside, housekeeper }
+        let daemon = Self { hand, stop, running, control, metrics, listen, inside, housekeeper };
+        eventually("the daemon has started", async || (daemon.page("/-/ready").await.1 != "starting\n").then_some(()))
+            .await;
+        daemon
     }
 
     /// The instant that it believes in.
