@@ -130,7 +130,7 @@ pub struct InitArgs {
     /// The mailbox that mail comes from [default: the first that is told]
     #[arg(long, value_name = "ADDRESS", requires = "mail")]
     pub mail_from: Option<String>,
-    /// The relay's user; the password is read from SMTP_PASSWORD
+    /// The relay's user; the password is read from `SMTP_PASSWORD`
     #[arg(long, value_name = "NAME", requires = "smtp")]
     pub smtp_user: Option<String>,
     /// For trying it out: look each 5 s and believe what is seen twice within 2 s

@@ -37,7 +37,7 @@ use schedule::{Due, Why};
 /// A beat that is later than this is a fault of ours.
 const LATE_BEAT: Duration = Duration::from_secs(10);
 
-/// The loop comes round this often at least: each second by the beat, after [`LATE_BEAT`] without one.
+/// The loop comes round this often at least: each second by the beat, after `LATE_BEAT` without one.
 pub const ROUND: Duration = Duration::from_secs(30);
 
 /// How long scans under way may take to end when the loop is told to stop.

@@ -87,8 +87,10 @@ mod tests {
         Timestamp::from_second(1_800_000_000 + second).unwrap()
     }
 
-    /// Each of `words`: target, host, whether it was reached, and when.
-    fn heard(words: &[(&str, &str, bool, i64)]) -> Hearing {
+    /// Target, host, whether it was reached, and when.
+    type Word = (&'static str, &'static str, bool, i64);
+
+    fn heard(words: &[Word]) -> Hearing {
         let mut hearing = Hearing::default();
         for (target, host, reached, second) in words {
             hearing.hear(&target.parse().unwrap(), host, *reached, at(*second));
@@ -98,7 +100,7 @@ mod tests {
 
     #[test]
     fn we_are_offline_when_more_than_half_fail_on_three_hosts_within_a_minute() {
-        let cases: [(&str, &[(&str, &str, bool, i64)], bool); 7] = [
+        let cases: [(&str, &[Word], bool); 7] = [
             ("three of three", &[("a", "x", false, 0), ("b", "y", false, 9), ("c", "z", false, 50)], true),
             ("two hosts", &[("a", "x", false, 0), ("b", "x", false, 9), ("c", "z", false, 50)], false),
             ("over more than a minute", &[("a", "x", false, 0), ("b", "y", false, 9), ("c", "z", false, 61)], false),

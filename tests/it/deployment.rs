@@ -43,11 +43,12 @@ fn named(text: &str) -> Vec<(String, Vec<String>)> {
     let mut all = Vec::new();
     for prefix in ["driftd_", "process_"] {
         for (at, _) in text.match_indices(prefix) {
-            if text[..at].ends_with(word) {
+            let (before, from) = text.split_at(at);
+            if before.ends_with(word) {
                 continue;
             }
-            let name: String = text[at..].chars().take_while(|c| word(*c)).collect();
-            let behind = &text[at + name.len()..];
+            let name: String = from.chars().take_while(|c| word(*c)).collect();
+            let behind = from.strip_prefix(name.as_str()).unwrap_or_default();
             let selector =
                 behind.strip_prefix('{').and_then(|rest| rest.split_once('}')).map_or("", |(inside, _)| inside);
             let labels = selector.split(',').filter_map(|part| {
