@@ -182,8 +182,10 @@ pub fn load(path: &Path, environment: &Environment) -> Result<Config, Mistakes> 
     read(path, Reader::new(environment, None), &LastGood::default(), Moment::Reload)
 }
 
-/// Reads them for a daemon that runs: a wrong file that another program writes is held at its last good version, any
-/// other mistake refuses the whole. `rules` are the ids of all rules: a policy that names another is a mistake.
+/// Reads them for a daemon that runs.
+///
+/// A wrong file that another program writes is held at its last good version, any other mistake refuses the whole.
+/// `rules` are the ids of all rules: a policy that names another is a mistake.
 ///
 /// # Errors
 /// All the mistakes in them, in the order of files and lines.

@@ -93,6 +93,26 @@ pub struct TargetInFull {
     pub protocol: Option<String>,
     /// Its facets.
     pub facets: Vec<Facet>,
+    /// What its inventory entry does not want told.
+    #[serde(default)]
+    pub ignores: Vec<Ignore>,
+}
+
+/// An `ignore` of an inventory entry.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Ignore {
+    /// What it matches, as the inventory writes it.
+    pub matches: String,
+    /// Why.
+    pub reason: String,
+    /// When it ends by itself.
+    pub until: Option<Timestamp>,
+    /// When something matched it last, or since when nothing has; none before the first scan after it appeared.
+    pub last_used: Option<Timestamp>,
+    /// Nothing has matched it for thirty days.
+    pub unused: bool,
+    /// Drifts that it keeps from being told now.
+    pub drifts: u32,
 }
 
 /// A facet of a target.
@@ -136,7 +156,7 @@ pub struct Scanned {
 /// An incident in a list.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Incident {
-    /// `4F7K2.1`; `pending` before there is an incident.
+    /// `4F7K2.1`; `pending` before there is an incident, `ignored` for what belongs to none because it is not told.
     pub reference: String,
     /// The target; of several, the one whose loss opened it.
     pub target: String,
@@ -145,7 +165,7 @@ pub struct Incident {
     pub with: Vec<String>,
     /// `drift` or `sight`.
     pub kind: String,
-    /// `pending`, `open`, `acked` or `rejected`.
+    /// `pending`, `open`, `acked`, `rejected` or `ignored`.
     pub state: String,
     /// The worst that stands.
     pub severity: Severity,
@@ -168,6 +188,9 @@ pub struct UnitLine {
     pub title: String,
     /// Where it stands.
     pub mark: String,
+    /// For what is not told: why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// How many items it is about.
     pub items: u32,
 }
@@ -213,6 +236,50 @@ pub struct Baseline {
     pub awaiting: Vec<String>,
     /// Digest of the newest snapshot: what `baseline accept TARGET@DIGEST` would take.
     pub newest: Option<Digest>,
+}
+
+/// A target that no person has looked at yet.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Reviewed {
+    /// The target.
+    pub target: String,
+    /// Its URL.
+    pub url: String,
+    /// How much of it is watched: `full`, `part` or `nothing`.
+    pub coverage: String,
+    /// What is missing, and why.
+    pub missing: Option<String>,
+    /// Digest of its newest snapshot: what `accept` would take.
+    pub digest: Option<Digest>,
+    /// Accepted facets.
+    pub facets: u32,
+    /// Those of them that no person accepted.
+    pub unreviewed: u32,
+    /// Facets that wait for a person.
+    pub awaiting: Vec<String>,
+    /// What was found, the worst first.
+    pub findings: Vec<ReviewFinding>,
+    /// Findings that were cut.
+    pub more_findings: u32,
+    /// Incidents that stand: accepting the newest snapshot takes their drift too.
+    pub stands: Vec<String>,
+    /// The command that accepts it; empty before a first scan has ended.
+    pub accept: String,
+}
+
+/// A finding of a target's newest scan.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ReviewFinding {
+    /// How bad.
+    pub severity: Severity,
+    /// The rule.
+    pub rule: String,
+    /// The finding in a sentence.
+    pub message: String,
+    /// What was seen.
+    pub evidence: String,
+    /// What to do.
+    pub remedy: String,
 }
 
 /// An accepted facet.
@@ -294,13 +361,30 @@ pub struct MessageInFull {
     pub alert: Alert,
 }
 
+/// A message that was sent by hand.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Trial {
+    /// The receiver.
+    pub receiver: String,
+    /// The message's id.
+    pub message: String,
+    /// What happened, in order.
+    pub steps: Vec<String>,
+    /// Why it was not delivered, in a word.
+    pub reason: Option<String>,
+    /// Why, in a sentence.
+    pub error: Option<String>,
+    /// What can be done about it.
+    pub advice: Option<String>,
+}
+
 /// A line of the history.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct HistoryLine {
     /// When.
     pub at: Timestamp,
-    /// The target.
-    pub target: String,
+    /// The target; none where it is about driftd itself.
+    pub target: Option<String>,
     /// What happened.
     pub event: String,
     /// Where.

@@ -10,13 +10,14 @@ use super::document::{
 };
 use super::reference::Reference;
 use super::words::count;
-use super::{Answer, Office, Refused};
-use crate::judge::life;
+use super::{Answer, Office, Refused, document};
+use crate::judge::{self, life, settle};
 use crate::model::drift::{DriftRow, DriftState};
 use crate::model::facet::{FacetName, FacetState};
 use crate::model::incident::{Incident as Row, IncidentKind};
 use crate::model::memory::Memory;
 use crate::model::notice;
+use crate::model::policy::{self, Suppressed};
 use crate::model::rule::Severity;
 use crate::model::snapshot::Coverage;
 use crate::model::target::TargetId;
@@ -64,7 +65,30 @@ impl Office {
             digest: snapshot.as_ref().map(|snapshot| snapshot.digest),
             protocol: snapshot.as_ref().map(|snapshot| super::words::protocol(&snapshot.mcp)),
             facets,
+            ignores: self.ignores(&id, &memory),
         })))
+    }
+
+    /// What the inventory does not want told of `id`, and whether that is of use.
+    fn ignores(&self, id: &TargetId, memory: &Memory) -> Vec<document::Ignore> {
+        let plan = self.plan.plan();
+        let written = plan.targets.get(id).into_iter().flat_map(|target| &target.policy.ignore);
+        let document = |ignore: &policy::Ignore| {
+            let used = memory.scans.ignores.get(&settle::ignore_key(ignore));
+            let kept = memory
+                .drifts
+                .iter()
+                .filter(|row| row.suppressed.is_some() && judge::policy::matches(&ignore.matches, &row.drift));
+            document::Ignore {
+                matches: ignore.matches.to_string(),
+                reason: ignore.reason.clone(),
+                until: ignore.until,
+                last_used: used.map(|used| used.last.unwrap_or(used.since)),
+                unused: used.is_some_and(|used| used.told),
+                drifts: count(kept.count()),
+            }
+        };
+        written.map(document).collect()
     }
 
     /// The document of one target.
@@ -114,13 +138,17 @@ impl Office {
         let incidents = self.store.incidents(true).await?;
         let mut all: Vec<Incident> = incidents.iter().map(incident_document).collect();
         let rows = self.store.drifts(&DriftFilter { open: true, ..DriftFilter::default() }).await?;
-        let mut pending: BTreeMap<(TargetId, bool), Vec<DriftRow>> = BTreeMap::new();
+        let mut pending: BTreeMap<(TargetId, bool, bool), Vec<DriftRow>> = BTreeMap::new();
         for drift in rows.into_iter().filter(|drift| drift.row.incident.is_none()) {
             let sight = drift.row.drift.facet == FacetName::stranger(crate::model::facet::Facet::Scan);
-            pending.entry((drift.target, sight)).or_default().push(drift.row);
+            let told = drift.row.suppressed.is_none();
+            pending.entry((drift.target, sight, told)).or_default().push(drift.row);
         }
-        all.extend(pending.into_iter().map(|((target, sight), rows)| pending_document(&target, sight, &rows)));
-        all.sort_by(|a, b| b.severity.cmp(&a.severity).then_with(|| a.since.cmp(&b.since)));
+        let loose = pending.into_iter();
+        all.extend(loose.map(|((target, sight, told), rows)| loose_document(&target, sight, told, &rows)));
+        // What is not to be told comes last, however bad it would be.
+        let told = |incident: &Incident| incident.state != IGNORED;
+        all.sort_by(|a, b| (told(b), b.severity).cmp(&(told(a), a.severity)).then_with(|| a.since.cmp(&b.since)));
         Ok(Answer::Drifts(all))
     }
 
@@ -129,6 +157,10 @@ impl Office {
             Reference::Incident(id, revision) => (id, revision),
             Reference::Fingerprint(prefix) => {
                 let drift = one(self.store.drift(&prefix).await?, "drift", reference)?;
+                if let Some(why) = drift.row.suppressed.as_ref().filter(|_| !drift.row.state.is_ended()) {
+                    let (what, why) = (&drift.row.drift.message, why_not_told(why));
+                    return Err(Refused::NotFound(format!("{reference} is recorded and not told ({why}): {what}")));
+                }
                 let Some(id) = drift.row.incident else {
                     return Err(Refused::NotFound(format!(
                         "{reference} is {} and belongs to no incident yet; `driftd drift` lists it",
@@ -189,7 +221,7 @@ impl Office {
         let rows = self.store.history(target.as_ref(), limit).await?;
         let lines = rows.into_iter().map(|row| HistoryLine {
             at: row.line.at,
-            target: row.target.to_string(),
+            target: row.target.map(|target| target.to_string()),
             event: row.line.event,
             place: row.line.place.map(|(facet, path)| format!("{facet}{path}")),
             incident: row.line.incident.map(|incident| incident.to_string()),
@@ -360,30 +392,46 @@ fn incident_document(incident: &Row) -> Incident {
                 severity: unit.severity,
                 title: unit.title.clone(),
                 mark: super::words::mark(unit.mark).to_owned(),
+                reason: None,
                 items: count(unit.items.len()),
             })
             .collect(),
     }
 }
 
-fn pending_document(target: &TargetId, sight: bool, rows: &[DriftRow]) -> Incident {
+/// The state of what belongs to no incident because it is not told.
+const IGNORED: &str = "ignored";
+
+/// Drifts that belong to no incident: not yet, or because they are not told.
+fn loose_document(target: &TargetId, sight: bool, told: bool, rows: &[DriftRow]) -> Incident {
+    let state = if told { DriftState::Pending.as_str() } else { IGNORED };
     let units = rows.iter().map(|row| UnitLine {
         n: 0,
         rule: row.drift.rule.to_string(),
         severity: row.drift.severity,
         title: row.drift.message.clone(),
-        mark: row.state.as_str().to_owned(),
+        mark: row.suppressed.as_ref().map_or_else(|| row.state.as_str(), Suppressed::as_str).to_owned(),
+        reason: row.suppressed.as_ref().map(why_not_told),
         items: 1,
     });
     Incident {
-        reference: DriftState::Pending.as_str().to_owned(),
+        reference: state.to_owned(),
         target: target.to_string(),
         with: Vec::new(),
         kind: if sight { "sight" } else { "drift" }.to_owned(),
-        state: DriftState::Pending.as_str().to_owned(),
+        state: state.to_owned(),
         severity: rows.iter().map(|row| row.drift.severity).max().unwrap_or(Severity::Info),
         since: rows.iter().map(|row| row.first_at).min().unwrap_or(Timestamp::UNIX_EPOCH),
         units: units.collect(),
+    }
+}
+
+/// Why a drift is not told, in words.
+fn why_not_told(why: &Suppressed) -> String {
+    match why {
+        Suppressed::Ignored { reason, until: Some(until) } => format!("{reason}, until {until}"),
+        Suppressed::Ignored { reason, until: None } => reason.clone(),
+        Suppressed::Off => "its severity is off in the inventory".to_owned(),
     }
 }
 

@@ -13,9 +13,9 @@ use std::time::Duration;
 
 use chrono::{DateTime, FixedOffset, NaiveDateTime, Offset as _, TimeZone as _, Timelike as _};
 use chrono_tz::Tz;
+use croner::Cron;
 use croner::parser::{CronParser, Seconds};
-use croner::{Cron, JobType};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::model::digest::Digest;
 use crate::model::inventory::Cadence;
@@ -26,6 +26,8 @@ use crate::model::target::TargetId;
 const FIRST_WITHIN: Duration = Duration::from_secs(10);
 /// How often a target is asked whose block is confirmed (design, section 4).
 const BLOCKED_EVERY: Duration = Duration::from_hours(1);
+/// A lag below this is none.
+const LEAST_LAG: SignedDuration = SignedDuration::from_mins(1);
 /// Where a plan has no instant left (configuration refuses such plans).
 const NEVER: Duration = Duration::from_hours(24);
 /// A peer that asks for more is asked again all the same.
@@ -109,6 +111,15 @@ pub fn step(plan: &Cadence, id: &TargetId, past: &Past, now: Timestamp) -> Due {
     }
 }
 
+/// Whether no scan was completed for more than twice the interval (`scan.stale`): we lag, the target is not to blame.
+/// One that was never scanned has no interval to be measured by.
+#[must_use]
+pub fn is_stale(plan: &Cadence, id: &TargetId, past: &Past, now: Timestamp) -> bool {
+    let Some(last) = past.last else { return false };
+    let due = step(plan, id, &Past { recheck: None, ..*past }, now).at;
+    now.duration_since(due) > due.duration_since(last).max(LEAST_LAG)
+}
+
 /// The past by the time that it is now, and whether that was put back since the last scan: then all of it is moved by
 /// as much, and the last scan was just now.
 fn at_this_time(past: &Past, now: Timestamp) -> (Past, bool) {
@@ -173,11 +184,16 @@ pub fn next_cron(expression: &str, timezone: &str, after: Timestamp) -> Result<T
     let cron = parse(expression)?;
     let zone: Tz = timezone.parse().map_err(|_| CronError::Zone(timezone.to_owned()))?;
     let start = DateTime::from_timestamp(after.as_second(), 0).ok_or(CronError::NoInstant)?.with_timezone(&zone);
-    let next = match cron.determine_job_type() {
-        JobType::FixedTime => fixed_time(&cron, &start),
-        JobType::IntervalWildcard => repeating(&cron, &start),
-    };
+    let next = if repeats(expression) { repeating(&cron, &start) } else { fixed_time(&cron, &start) };
     next.and_then(|next| Timestamp::from_second(next).ok()).ok_or(CronError::NoInstant)
+}
+
+/// Whether an expression names instants all through the hour or the day, as cron has always told it: by a `*` in front
+/// of the days. Others name times of day, one or several.
+fn repeats(expression: &str) -> bool {
+    let fields = expression.split_whitespace();
+    let times = fields.clone().count().saturating_sub(3);
+    fields.take(times).any(|field| field.contains('*'))
 }
 
 fn parse(expression: &str) -> Result<Cron, CronError> {

@@ -1,6 +1,6 @@
 //! The watchdog is fed as long as loops move, whatever disk and network do; what stands still is named.
 
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use sqlx::{ConnectOptions as _, Connection as _};
 
 use crate::support::peer::{Script, ScriptedPeer};
 use crate::support::real::{CONSOLE, Real, get, home};
-use crate::support::until;
+use crate::support::{eventually, until};
 
 /// Fed each tenth of a second.
 const WATCHED: (&str, &str) = ("WATCHDOG_USEC", "200000");
@@ -42,9 +42,9 @@ async fn a_daemon_that_does_not_get_its_store_is_never_ready() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_store_that_somebody_else_holds_keeps_nobody_from_feeding() {
+async fn a_store_that_somebody_else_holds_is_not_ready_and_keeps_nobody_from_feeding() {
     let peer = ScriptedPeer::start(Script::default()).await;
-    let (home, _) = home(&peer.url(), CONSOLE);
+    let (home, metrics) = home(&peer.url(), CONSOLE);
     peer.shut_gate();
     let mut real = Real::start(&home, &[WATCHED]);
     real.until_said("READY=1", 1).await;
@@ -52,15 +52,27 @@ async fn a_store_that_somebody_else_holds_keeps_nobody_from_feeding() {
     peer.open_gate();
     // A scan waits for the lock as long as it may, and is then given up: it did meet the lock.
     let before = real.times(FED);
-    until("a scan cannot be kept", || real.log().contains("another program is using the database").then_some(())).await;
+    until("a scan cannot be kept", || real.log().contains("a scan could not be kept").then_some(())).await;
     real.until_said(FED, before + 10).await;
+    is_ready(metrics, false).await;
     assert!(!real.said().iter().any(|said| said.contains("stuck")), "{:?}", real.said());
     sqlx::query("COMMIT").execute(&mut held).await.unwrap();
     held.close().await.unwrap();
     let asked = peer.asked().len();
     until("it scans on", || (peer.asked().len() > asked).then_some(())).await;
+    is_ready(metrics, true).await;
     real.signal("TERM").await;
     assert!(real.end().await.success(), "{}", real.log());
+}
+
+/// Waits until `/-/ready` says so; `/-/healthy` says yes all the while.
+async fn is_ready(metrics: SocketAddr, ready: bool) {
+    eventually("readiness is as wanted", async || {
+        assert!(get(metrics, "/-/healthy").await.starts_with("HTTP/1.1 200"));
+        let wanted = if ready { "HTTP/1.1 200" } else { "HTTP/1.1 503" };
+        get(metrics, "/-/ready").await.starts_with(wanted).then_some(())
+    })
+    .await;
 }
 
 /// Holds the write lock of the database.

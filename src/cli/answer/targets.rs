@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use crate::cli::page::{Table, maybe, wrap};
 use crate::cli::style::{Paint, Style};
 use crate::model::text;
-use crate::operations::document::{Facet, Target, TargetInFull};
-use crate::operations::words::relative;
+use crate::operations::document::{Facet, Ignore, Target, TargetInFull};
+use crate::operations::words::{instant, relative};
 
 /// All of them.
 pub(super) fn list(targets: &[Target], style: Style, now: Timestamp) -> String {
@@ -103,8 +103,21 @@ pub(super) fn one(full: &TargetInFull, style: Style, now: Timestamp) -> String {
     line("stands", &open(target));
     page.push('\n');
     page.push_str(&facets(&full.facets, style, now));
+    full.ignores.iter().for_each(|ignore| page.push_str(&ignored(ignore)));
     let _ = writeln!(page, "\nwhy it is so: driftd why {}", target.id);
     page
+}
+
+/// What the inventory does not want told, and whether that is of use.
+fn ignored(ignore: &Ignore) -> String {
+    let until = ignore.until.map(|until| format!(" until {}", instant(until))).unwrap_or_default();
+    let use_of_it = match (ignore.drifts, ignore.unused, ignore.last_used) {
+        (0, true, Some(since)) => format!("of no use since {}", instant(since)),
+        (0, _, _) => "matches nothing now".to_owned(),
+        (n, _, _) => format!("keeps {n} from being told"),
+    };
+    let (matches, reason) = (text::inert(&ignore.matches, 200), text::inert(&ignore.reason, 200));
+    format!("ignored{until}: {matches} ({reason}); {use_of_it}\n")
 }
 
 /// The facets of a target, in a table.

@@ -95,12 +95,11 @@ fn target(name: &str, server: &Value, before: &[NewTarget]) -> Result<(NewTarget
 fn header_of(target: &mut NewTarget, notes: &mut Vec<String>, header: &str, value: &str) {
     let id = target.id.clone();
     if header.eq_ignore_ascii_case("authorization") {
-        let Some((scheme, token)) = value.split_once(' ').filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
-        else {
+        let bearer = value.split_once(' ').filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
+        let Some((_, token)) = bearer else {
             notes.push(format!("{id}: its Authorization is no bearer token and was left out"));
             return;
         };
-        let _ = scheme;
         let variable = referred(token).unwrap_or_else(|| named(&id, "TOKEN"));
         notes.push(format!("{id}: its token is read from the environment: set {variable}"));
         target.token_env = Some(variable);

@@ -3,14 +3,14 @@
 
 use jiff::Timestamp;
 
-use crate::model::alert::AlertType;
+use crate::model::alert::{AlertConsumer, AlertType};
 use crate::model::drift::{Detail, Drift};
 use crate::model::facet::{Facet, FacetName};
 use crate::model::incident::{EndReason, UnitMark};
 use crate::model::text;
 
-use super::super::host;
 use super::super::rules::tools;
+use super::super::{consumers, host};
 use super::tally::{self, Fate, Thing};
 use super::units::{Since, UnitStory};
 use super::{Story, details, evidence, units, words};
@@ -50,7 +50,7 @@ fn drift(story: &Story<'_>, told: &[UnitStory<'_>]) -> Vec<String> {
     let mut lines = vec![news];
     lines.extend(counts);
     lines.extend([
-        what_fails(told),
+        [what_fails(told), whom(story, told)].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" "),
         to_decide(told),
         reach(told),
         format!("{}driftd reports, it blocks nothing.", versions(story)),
@@ -98,6 +98,35 @@ fn what_fails(told: &[UnitStory<'_>]) -> String {
         n => sentences.push(format!("{} can break calls that worked.", words::count(n, "other change"))),
     }
     sentences.join(" ")
+}
+
+/// `refund-agent uses 3 of them, batch 1.`: who is hit worst by what stands.
+fn whom(story: &Story<'_>, told: &[UnitStory<'_>]) -> String {
+    const SHOWN: usize = 3;
+    if story.policy.consumers.is_empty() {
+        return String::new();
+    }
+    let hit = consumers::hit(story.policy, &super::standing(told));
+    let Some(first) = hit.first() else { return "Nobody who is listed uses what changed.".to_owned() };
+    let name = |consumer: &AlertConsumer| text::inert(&consumer.name, 60);
+    let worst: Vec<&AlertConsumer> = hit.iter().filter(|consumer| consumer.effect == first.effect).collect();
+    let said = |consumer: &&AlertConsumer| match first.effect.as_str() {
+        "fails" => format!("{} {}", name(consumer), consumer.items.len()),
+        _ => name(consumer),
+    };
+    let mut parts: Vec<String> = worst.iter().take(SHOWN).map(said).collect();
+    if worst.len() > SHOWN {
+        parts.push(format!("{} more", worst.len() - SHOWN));
+    }
+    match first.effect.as_str() {
+        "fails" => {
+            let uses = format!("{} uses {} of them", name(first), first.items.len());
+            let others = parts.iter().skip(1).map(|part| format!(", {part}")).collect::<String>();
+            format!("{uses}{others}.")
+        }
+        "may_fail" => format!("{} can fail.", words::list(&parts)),
+        _ => format!("Used by {}.", words::list(&parts)),
+    }
 }
 
 /// `The server goes by another name; its instructions to the model are new.`, and what else is to decide.
@@ -271,7 +300,8 @@ fn sight_back(story: &Story<'_>, told: &[UnitStory<'_>]) -> Vec<String> {
     let away = words::span(from, story.now);
     let mut lines = vec![format!("Out of sight for {away}: {}.", words::range(from, story.now))];
     if story.incident.is_shared() {
-        let ids: Vec<String> = story.incident.targets().map(ToString::to_string).collect();
+        let mut ids: Vec<String> = story.incident.targets().map(ToString::to_string).collect();
+        ids.sort();
         lines.push(format!("Seen again: {}.", of_host(story, &ids)));
     }
     lines.extend(causes);

@@ -6,6 +6,7 @@ use crate::model::drift::Detail;
 use crate::model::facet::Facet;
 use crate::model::incident::{EndReason, Ended, Unit};
 use crate::model::json::Json;
+use crate::model::policy::Consumer;
 use crate::model::text;
 
 mod fixture;
@@ -44,6 +45,36 @@ fn the_first_lines_say_what_went_came_and_is_to_decide() {
     world.incident.units.retain(gone);
     let lines = world.tell(AlertType::DriftOpened, at(300)).alert.summary;
     assert_eq!(lines[0], "100 resources gone; 7 are new.");
+}
+
+#[test]
+fn who_uses_what_fails_is_told_at_the_top() {
+    let mut world = upgrade();
+    let consumer = |name: &str, uses: &[&str]| Consumer {
+        name: name.to_owned(),
+        uses: uses.iter().map(|used| (*used).to_owned()).collect(),
+    };
+    world.policy.consumers = vec![
+        consumer("desk", &["unheard-of"]),
+        consumer("batch", &["quote"]),
+        consumer("parcel-agent", &["weigh", "tinyMap", "echo", "slowRouteCalculation"]),
+    ];
+    let body = world.tell(AlertType::DriftOpened, at(300));
+    let alert = &body.alert;
+    let hit: Vec<(&str, usize, &str)> =
+        alert.consumers.iter().map(|one| (one.name.as_str(), one.items.len(), one.effect.as_str())).collect();
+    assert_eq!(hit, [("batch", 1, "fails"), ("parcel-agent", 4, "fails")]);
+    assert!(
+        alert.summary[2].starts_with("The old names fail. batch uses 1 of them, parcel-agent "),
+        "{:?}",
+        alert.summary
+    );
+    let used = |rule: &str| alert.units.iter().find(|unit| unit.rule == rule).unwrap().used;
+    assert!(used("tool.renamed") && !used("tool.removed"));
+    insta::assert_snapshot!("used", pretty(&body));
+    world.policy.consumers.truncate(1);
+    let alert = world.tell(AlertType::DriftOpened, at(300)).alert;
+    assert!(alert.summary[2].ends_with("Nobody who is listed uses what changed."), "{:?}", alert.summary);
 }
 
 #[test]

@@ -101,6 +101,37 @@ const ELSEWHERE: [&str; 6] = [
     "x.value-unstable",
 ];
 
+/// What is said of a tool that is new, where hints are trusted and where they are not.
+fn new_tool(tool: &serde_json::Value, trust_hints: bool) -> String {
+    let page = |tools: &[&serde_json::Value]| serde_json::json!({ "tools": tools });
+    let (old, new) = (holding("mcp.tools", Some(&page(&[]))), holding("mcp.tools", Some(&page(&[tool]))));
+    let policy = crate::model::policy::Policy { trust_hints, ..NO_POLICY.clone() };
+    let drifts = judge(&new.target.id, &policy, &held_to(&old), &Memory::default(), &new, &[]).drifts;
+    drifts.iter().map(|drift| format!("{} {}", drift.rule, drift.severity)).collect()
+}
+
+#[test]
+fn hints_lower_a_severity_where_they_are_trusted_and_nowhere_else() {
+    let tool = |name: &str, argument: &str, hints: serde_json::Value| {
+        let schema = serde_json::json!({"type": "object", "properties": {argument: {"type": "string"}}});
+        serde_json::json!({"name": name, "inputSchema": schema, "annotations": hints})
+    };
+    let reads = || serde_json::json!({"readOnlyHint": true, "openWorldHint": false});
+    let harmless = tool("list_invoices", "customer", reads());
+    assert_eq!(new_tool(&harmless, false), "tool.added/plain medium");
+    assert_eq!(new_tool(&harmless, true), "tool.added/trusted low");
+    let cases = [
+        ("it says nothing", tool("list_invoices", "customer", serde_json::json!({}))),
+        ("it may write", tool("list_invoices", "customer", serde_json::json!({"openWorldHint": false}))),
+        ("it reaches outside", tool("list_invoices", "customer", serde_json::json!({"readOnlyHint": true}))),
+        ("a parameter reaches somewhere", tool("list_invoices", "url", reads())),
+        ("its name contradicts", tool("delete_invoice", "customer", reads())),
+    ];
+    for (what, tool) in cases {
+        assert_eq!(new_tool(&tool, true), "tool.added/plain medium", "{what}");
+    }
+}
+
 #[test]
 fn every_drift_rule_has_a_pair_that_meets_it() {
     let met: BTreeSet<String> = FAMILIES

@@ -43,8 +43,11 @@ pub(super) fn text(body: &Body, colour: Colour) -> String {
     };
     for passage in &alert.passages {
         lines.extend(page::wrap("  ", 2, &text::inert(&passage.heading, 200), WIDTH));
-        let shown = passage.lines.iter().take(LINES);
-        lines.extend(shown.flat_map(|line| page::wrap("    ", 6, &text::inert(line, 400), WIDTH)));
+        for line in passage.lines.iter().take(LINES) {
+            // A line that begins with blanks belongs to the one before it.
+            let start = if line.starts_with("  ") { "      " } else { "    " };
+            lines.extend(page::wrap(start, start.len() + 2, &text::inert(line.trim_start(), 400), WIDTH));
+        }
         let more = passage.lines.len().saturating_sub(LINES);
         lines.extend((more > 0).then(|| format!("    and {more} more")));
     }
@@ -85,14 +88,14 @@ fn unit_lines(unit: &AlertUnit, colour: Colour) -> Vec<String> {
     if let Some(first) = lines.first_mut() {
         *first = first.replacen(&format!("{start}{blank}"), &format!("{start}{severity}"), 1);
     }
-    lines.extend(unit.details.iter().take(told(&unit.details)).map(telling));
+    lines.extend(unit.details.iter().take(told(unit)).map(telling));
     lines
 }
 
-/// How many details a unit is told with: one, and what it quotes right after a line of ours (hidden words spelled out).
-fn told(details: &[Detail]) -> usize {
-    match details {
-        [Detail::Text { .. }, Detail::Quote { .. }, ..] => 2,
+/// How many details a unit is told with: one; of a critical one also what it quotes (hidden words spelled out).
+fn told(unit: &AlertUnit) -> usize {
+    match unit.details.as_slice() {
+        [Detail::Text { .. }, Detail::Quote { .. }, ..] if unit.severity == Severity::Critical => 2,
         _ => 1,
     }
 }

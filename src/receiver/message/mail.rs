@@ -6,6 +6,7 @@ use crate::model::incident::UnitMark;
 use crate::model::notice::Body;
 use crate::model::text;
 
+use super::names;
 use super::page::Page;
 
 mod brief;
@@ -44,7 +45,11 @@ pub(super) fn text(body: &Body) -> String {
 fn passages(alert: &Alert, page: &mut Page) {
     for passage in &alert.passages {
         page.section(&text::inert(&passage.heading, 60));
-        passage.lines.iter().take(LINES).for_each(|line| page.words("", 2, &text::inert(line, 600)));
+        for line in passage.lines.iter().take(LINES) {
+            // A line that begins with blanks belongs to the one before it.
+            let start = if line.starts_with("  ") { "  " } else { "" };
+            page.words(start, start.len() + 2, &text::inert(line.trim_start(), 600));
+        }
         let more = passage.lines.len().saturating_sub(LINES);
         if more > 0 {
             page.line(&format!("And {more} more: attachment."));
@@ -69,11 +74,11 @@ fn drift(alert: &Alert, page: &mut Page) {
     };
     if !decide.is_empty() {
         title(page, "DECIDE");
-        blocks(&decide, unit::Tone::Decide, page);
+        blocks(alert, &decide, unit::Tone::Decide, page);
     }
     if !breaks.is_empty() {
         title(page, "CAN BREAK");
-        blocks(&breaks, unit::Tone::Break, page);
+        blocks(alert, &breaks, unit::Tone::Break, page);
     }
     if last_filled {
         title(page, "GOOD TO KNOW");
@@ -88,14 +93,14 @@ fn drift(alert: &Alert, page: &mut Page) {
     how_to_decide(alert, page);
 }
 
-fn blocks(units: &[&AlertUnit], tone: unit::Tone, page: &mut Page) {
+fn blocks(alert: &Alert, units: &[&AlertUnit], tone: unit::Tone, page: &mut Page) {
     let mut told_rules: Vec<&str> = Vec::new();
     for unit in units.iter().take(ITEMS) {
         page.blank();
         // The rule's words once for each rule.
         let first = !told_rules.contains(&unit.rule.as_str());
         told_rules.push(&unit.rule);
-        unit::block(unit, tone, first, page);
+        unit::block(unit, &alert.consumers, tone, first, page);
     }
     left_out(units.len(), page);
 }
@@ -127,7 +132,7 @@ fn past(title: &str, alert: &Alert, page: &mut Page) {
 fn sight(alert: &Alert, page: &mut Page) {
     page.section("WHAT FAILS");
     let standing: Vec<&AlertUnit> = alert.units.iter().filter(|unit| unit.mark.stands()).collect();
-    blocks(&standing, unit::Tone::Decide, page);
+    blocks(alert, &standing, unit::Tone::Decide, page);
     if alert.commands.ack.is_empty() {
         return;
     }
@@ -156,7 +161,14 @@ fn how_to_decide(alert: &Alert, page: &mut Page) {
          tells you so. Nothing in this mail decides by being opened or followed.",
     );
     page.words("", 0, "Reject means: not trusted, stays open, agents are still not blocked.");
-    page.words("", 0, "If nobody decides: it stays open, and driftd tells what changes further.");
+    let failing = alert.consumers.iter().filter(|consumer| consumer.effect == "fails");
+    let names: Vec<String> = failing.map(|consumer| consumer.name.clone()).collect();
+    let fails = match names.len() {
+        0 => String::new(),
+        1 => format!(", and {} goes on failing", names::list(&names, 0, 60).text),
+        _ => format!(", and {} go on failing", names::list(&names, 0, 60).text),
+    };
+    page.words("", 0, &format!("If nobody decides: it stays open, driftd tells what changes further{fails}."));
 }
 
 /// The item that a command leaves out.

@@ -205,6 +205,8 @@ fn a_daily_time_in_any_gap_or_repeat_runs_once() {
         ("45 1 * * *", "Australia/Lord_Howe", "2026-04-04T00:00:00Z", ["2026-04-04T14:45:00Z", "2026-04-05T15:15:00Z"]),
         ("30 0 * * *", "America/Sao_Paulo", "2018-11-03T04:00:00Z", ["2018-11-04T03:00:00Z", "2018-11-05T02:30:00Z"]),
         ("30 23 * * *", "America/Sao_Paulo", "2019-02-16T04:00:00Z", ["2019-02-17T01:30:00Z", "2019-02-18T02:30:00Z"]),
+        // Of two equal hours the first, for each of several times.
+        ("0 1-3 * * *", "Europe/Madrid", "2026-10-25T00:10:00Z", ["2026-10-25T02:00:00Z", "2026-10-26T00:00:00Z"]),
         // After a gap at midnight.
         ("1 1 * * *", "Africa/Cairo", "2028-04-27T12:00:00Z", ["2028-04-27T22:01:00Z", "2028-04-28T22:01:00Z"]),
         // Two times in one gap are one run.
@@ -275,8 +277,8 @@ proptest! {
             Why::Hold => LONGEST_HOLD,
             Why::Blocked => BLOCKED_EVERY,
             Why::First => FIRST_WITHIN,
-            _ if put_back => every,
-            _ => every + every / 2 + Duration::from_millis(1),
+            Why::Plan | Why::Recheck | Why::Never | Why::Asked if put_back => every,
+            Why::Plan | Why::Recheck | Why::Never | Why::Asked => every + every / 2 + Duration::from_millis(1),
         };
         prop_assert!(due.at <= later(now, longest), "{due:?} at {now}");
         // Planned again at the same moment, it is due at the same moment: planning anew postpones nobody.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use driftd::clock::{Clock, Hand};
 use driftd::config;
 use driftd::control;
-use driftd::daemon::{Daemon as Running, Inside};
+use driftd::daemon::{Daemon as Running, Housekeeper, Inside};
 use driftd::operations::{Answer, Refused, Request, document};
 use driftd::reload::Reloaded;
 use driftd::secret::Environment;
@@ -94,6 +94,7 @@ pub(crate) struct Daemon {
     /// Where `POST /-/reload` is.
     pub(crate) listen: Option<SocketAddr>,
     inside: Inside,
+    housekeeper: Housekeeper,
 }
 
 impl Daemon {
@@ -112,11 +113,11 @@ impl Daemon {
         let (clock, hand) = Clock::manual(now);
         let daemon = Running::start(config, home.environment(), clock).await.unwrap();
         let (control, metrics) = (daemon.control().to_owned(), daemon.metrics_address());
-        let (listen, inside) = (daemon.listen_address(), daemon.inside());
+        let (listen, inside, housekeeper) = (daemon.listen_address(), daemon.inside(), daemon.housekeeper());
         let (mut asked, stop) = Stop::by_hand();
         let mut running = JoinSet::new();
         running.spawn(async move { daemon.run(&mut asked).await.map(drop) });
-        Self { hand, stop, running, control, metrics, listen, inside }
+        Self { hand, stop, running, control, metrics, listen, inside, housekeeper }
     }
 
     /// The instant that it believes in.
@@ -132,6 +133,11 @@ impl Daemon {
     /// Puts its wall time back.
     pub(crate) fn put_back(&self, by: Duration) {
         self.hand.put_back(by);
+    }
+
+    /// Has the minute's work done.
+    pub(crate) async fn housekeep(&self) {
+        assert!(self.housekeeper.minute().await, "the daemon has stopped");
     }
 
     /// Asks over the control socket.
@@ -223,10 +229,12 @@ impl Daemon {
         self.drifts().await.into_iter().filter(|incident| incident.state != "pending").collect()
     }
 
-    /// All messages, newest first.
+    /// All messages, newest first; reports of first rounds apart.
     pub(crate) async fn messages(&self) -> Vec<document::Message> {
         match self.ask(Request::Alerts {}).await {
-            Ok(Answer::Alerts(messages)) => messages,
+            Ok(Answer::Alerts(messages)) => {
+                messages.into_iter().filter(|message| !super::is_of_first_round(&message.headline)).collect()
+            }
             other => panic!("no list of messages: {other:?}"),
         }
     }

@@ -15,7 +15,7 @@ use crate::model::memory::{LedgerHead, Memory};
 use crate::model::notice::Body;
 use crate::model::observation::{Asked, Detection, DetectionState, Era, Outcome, Transport};
 use crate::model::pointer::Pointer;
-use crate::model::policy::NO_POLICY;
+use crate::model::policy::Policy;
 use crate::model::rule::{Class, Fold, Impact, RuleCase, Severity};
 use crate::model::snapshot::{MODEL, Snapshot};
 use crate::model::target::{Kind, TargetSummary};
@@ -52,13 +52,14 @@ pub(super) struct World {
     pub(super) memory: Memory,
     pub(super) snapshot: Option<Snapshot>,
     pub(super) decision: Option<DecisionWords>,
+    pub(super) policy: Policy,
 }
 
 impl World {
     pub(super) fn tell(&self, kind: AlertType, now: Timestamp) -> Body {
         let drifts: Vec<&DriftRow> = self.rows.iter().collect();
         compose(&Story {
-            policy: &NO_POLICY,
+            policy: &self.policy,
             target: &self.target,
             targets: &[&self.target],
             meanwhile: None,
@@ -206,7 +207,15 @@ pub(super) fn empty(kind: IncidentKind) -> World {
     for (facet, value) in [(Facet::McpHandshake, handshake("1.0.0")), (Facet::McpTools, list(old))] {
         memory.baseline.insert(FacetName::stranger(facet), held(facet, value));
     }
-    World { target, incident, rows: Vec::new(), memory, snapshot: Some(snapshot(list(new))), decision: None }
+    World {
+        target,
+        incident,
+        rows: Vec::new(),
+        memory,
+        snapshot: Some(snapshot(list(new))),
+        decision: None,
+        policy: Policy::default(),
+    }
 }
 
 fn handshake(version: &str) -> Json {

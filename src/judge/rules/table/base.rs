@@ -1,6 +1,6 @@
 //! The life of baselines, and what no other rule says.
 
-use crate::model::rule::Impact::{Breaking as B, Cosmetic as C, Operational as O, Security as S};
+use crate::model::rule::Impact::{Breaking as B, Conformance as Q, Cosmetic as C, Operational as O, Security as S};
 use crate::model::rule::Severity::{Critical, High, Info, Low, Medium};
 use crate::model::rule::{Class, Fold};
 
@@ -191,6 +191,30 @@ pub(super) static RULES: &[Rule] = &[
         noun: "",
         why: "the accepted value is the baseline now.",
         remedy: "nothing.",
+        spec: SPEC,
+    },
+    Rule {
+        id: "base.auto-approved",
+        aliases: &[],
+        kind: Kind::Audit,
+        cases: &[case("-", Some(Info), &[O], None, Fold::Case, None)],
+        title: "the inventory accepted a confirmed drift without a person",
+        head: "accepted by the inventory",
+        noun: "",
+        why: "the accepted value is the baseline now, and nobody has read it.",
+        remedy: "nothing, if the `auto_accept` was meant for it.",
+        spec: SPEC,
+    },
+    Rule {
+        id: "base.ignore-unused",
+        aliases: &[],
+        kind: Kind::Audit,
+        cases: &[case("-", Some(Low), &[Q], None, Fold::Case, None)],
+        title: "an ignore of the inventory has matched nothing for thirty days",
+        head: "ignore of no use",
+        noun: "",
+        why: "what it was for is gone; one day it would hide something nobody has thought of.",
+        remedy: "take it out of the inventory.",
         spec: SPEC,
     },
     Rule {

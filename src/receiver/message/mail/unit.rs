@@ -1,6 +1,6 @@
 //! One numbered thing of a mail: in full, or in a line.
 
-use crate::model::alert::AlertUnit;
+use crate::model::alert::{AlertConsumer, AlertUnit};
 use crate::model::drift::Detail;
 use crate::model::incident::UnitMark;
 use crate::model::text;
@@ -26,7 +26,7 @@ pub(super) enum Tone {
 }
 
 /// `1. TITLE`, its severity and rule, and everything known of it.
-pub(super) fn block(unit: &AlertUnit, tone: Tone, first_of_rule: bool, page: &mut Page) {
+pub(super) fn block(unit: &AlertUnit, consumers: &[AlertConsumer], tone: Tone, first_of_rule: bool, page: &mut Page) {
     let number = format!("{}. ", unit.n);
     page.words(&number, number.len(), &text::inert(&unit.title, 300));
     page.words("", 2, &standing(unit));
@@ -34,7 +34,10 @@ pub(super) fn block(unit: &AlertUnit, tone: Tone, first_of_rule: bool, page: &mu
     if let Some(listed) = item_list(unit) {
         page.words("  ", 2, &listed);
     }
-    details(unit, page);
+    details(unit, consumers, page);
+    if let Some(used) = used(unit, consumers) {
+        page.words("  ", 4, &used);
+    }
     for note in &unit.notes {
         page.words("  ", 2, &text::inert(note, 400));
     }
@@ -64,6 +67,22 @@ fn standing(unit: &AlertUnit) -> String {
     format!("{}{impact} ({}{case}{once}){mark}", unit.severity, unit.rule)
 }
 
+/// `used by refund-agent, batch`; renames say so name by name.
+fn used(unit: &AlertUnit, consumers: &[AlertConsumer]) -> Option<String> {
+    if !unit.used {
+        return Some("used by nobody who is listed".to_owned());
+    }
+    let users = users(consumers, &|item| unit.items.iter().any(|own| own == item))?;
+    (unit.rule != "tool.renamed").then(|| format!("used by {users}"))
+}
+
+/// Who uses an item that `is_meant`.
+fn users(consumers: &[AlertConsumer], is_meant: &dyn Fn(&String) -> bool) -> Option<String> {
+    let using = consumers.iter().filter(|consumer| consumer.items.iter().any(is_meant));
+    let names: Vec<String> = using.map(|consumer| consumer.name.clone()).collect();
+    (!names.is_empty()).then(|| names::list(&names, 0, NAMES).text)
+}
+
 /// The items' names, unless title or details name them already.
 fn item_list(unit: &AlertUnit) -> Option<String> {
     let moved = unit.rule == "tool.renamed" && unit.details.iter().any(|detail| matches!(detail, Detail::Moved { .. }));
@@ -75,7 +94,7 @@ fn item_list(unit: &AlertUnit) -> Option<String> {
     Some(if listed.shortened { format!("{} (names: attachment)", listed.text) } else { listed.text })
 }
 
-fn details(unit: &AlertUnit, page: &mut Page) {
+fn details(unit: &AlertUnit, consumers: &[AlertConsumer], page: &mut Page) {
     let texts =
         unit.details.iter().filter(|detail| matches!(detail, Detail::Words { .. } | Detail::Quote { .. })).count();
     let most = if texts <= 2 { LINES.0 } else { LINES.1 };
@@ -90,6 +109,9 @@ fn details(unit: &AlertUnit, page: &mut Page) {
             }
             Detail::Moved { from, to } => {
                 moved(&text::value(from), &text::value(to), left, page);
+                if renames && let Some(users) = users(consumers, &|item| text::value(item) == text::value(from)) {
+                    page.words("      ", 8, &format!("used by {users}"));
+                }
                 below_name = true;
             }
             Detail::Words { diff, before_chars, after_chars, kept_words, total_words } => {
