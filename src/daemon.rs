@@ -144,7 +144,7 @@ impl Daemon {
         scanner.remember_all(&config.targets).await?;
         reload::tell_warnings(&config);
         reload::tell_held(&reload::held(&config));
-        reload::tell_inventory(&metrics, &config);
+        reload::tell_inventory(&metrics, &config, config.targets.len());
 
         let listener = bind("metrics_listen", config.metrics_listen).await?;
         let metrics_address = listener.local_addr()?;
@@ -179,7 +179,7 @@ impl Daemon {
         let (count, socket) = (config.targets.len(), config.control.clone());
         let renewal = Renewal {
             start: AtStart::of(&config),
-            config,
+            config: Config { targets: Vec::new(), ..config },
             environment,
             office: Arc::clone(&office),
             scanner,
