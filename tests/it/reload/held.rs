@@ -20,7 +20,7 @@ fn listing(url: &str, names: &[&str]) -> String {
     format!("targets:\n{}", targets(url, names))
 }
 
-async fn home(url: &str) -> Home {
+fn home(url: &str) -> Home {
     let home = Home::new();
     home.write("driftd.yaml", DRIFTD);
     home.write("inventory.yaml", &listing(url, &["own"]));
@@ -36,7 +36,7 @@ async fn held(daemon: &Daemon) -> Vec<String> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_generated_file_that_goes_wrong_is_held_and_the_others_go_on() {
     let peer = ScriptedPeer::start(Script::default()).await;
-    let home = home(&peer.url()).await;
+    let home = home(&peer.url());
     let daemon = Daemon::start(&home).await;
     daemon.take_baseline("g1").await;
     let (right, url) = (listing(&peer.url(), &["g1", "g2", "g3", "g4"]), peer.url());
@@ -80,7 +80,7 @@ async fn a_generated_file_that_goes_wrong_is_held_and_the_others_go_on() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_start_with_a_wrong_inventory_goes_on_with_the_last_good_one_and_says_so() {
     let peer = ScriptedPeer::start(Script::default()).await;
-    let home = home(&peer.url()).await;
+    let home = home(&peer.url());
     let daemon = Daemon::open(&home, now()).await.unwrap();
     daemon.take_baseline("own").await;
     daemon.stop().await;
@@ -105,7 +105,7 @@ async fn a_start_with_a_wrong_inventory_goes_on_with_the_last_good_one_and_says_
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_first_start_with_a_wrong_inventory_has_nothing_to_go_on_with() {
-    let home = home("http://127.0.0.1:9/mcp").await;
+    let home = home("http://127.0.0.1:9/mcp");
     home.write("inventory.yaml", "targets:\n  - { id: own, kind: mcp }\n");
     let refused = Daemon::open(&home, now()).await.unwrap_err().to_string();
     assert!(refused.contains("inventory.yaml:2:"), "{refused}");
