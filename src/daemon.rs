@@ -163,7 +163,7 @@ impl Daemon {
         scanner.fleet().resume(watch::overslept(&plan.plan(), &scanner, clock.now())).await?;
         reload::tell_warnings(&config);
         reload::tell_held(&reload::held(&config));
-        reload::tell_inventory(&metrics, &config);
+        reload::tell_inventory(&metrics, &config, config.targets.len());
 
         let listener = bind("metrics_listen", config.metrics_listen).await?;
         let metrics_address = listener.local_addr()?;
@@ -213,7 +213,7 @@ impl Daemon {
         let count = config.targets.len();
         let renewal = Renewal {
             start: AtStart::of(&config),
-            config,
+            config: Config { targets: Vec::new(), ..config },
             environment,
             office: Arc::clone(&office),
             scanner,
