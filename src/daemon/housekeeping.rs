@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
+use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
 use crate::http::Readiness;
@@ -25,6 +26,9 @@ use pruning::Pruning;
 
 /// How long after a failed write the store is tried again.
 const TRY_AGAIN: Duration = Duration::from_secs(5);
+
+/// How often it is looked whether the first round of new targets is done: who set driftd up waits for its report.
+const NEWCOMERS: Duration = Duration::from_secs(5);
 
 /// The minute's work.
 #[derive(Debug)]
@@ -72,6 +76,8 @@ impl Housekeeping {
         let mut verifying = JoinSet::new();
         let office = Arc::clone(&self.office);
         verifying.spawn(async move { office.store.verify_ledger().await });
+        let mut newcomers = tokio::time::interval(NEWCOMERS);
+        newcomers.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let failing = *health.borrow() != Health::Fine;
             tokio::select! {
@@ -84,6 +90,7 @@ impl Housekeeping {
                 Some(verified) = verifying.join_next() => {
                     self.tell_ledger(verified.unwrap_or_else(|error| Err(StoreError::Other(error.to_string()))));
                 }
+                _ = newcomers.tick() => self.report_newcomers().await,
                 made = copies.next() => copies.tell(made, &self.metrics, self.office.clock.now()),
                 beat = beats.recv() => {
                     if beat.is_none() {
@@ -136,6 +143,14 @@ impl Housekeeping {
     async fn try_store(&self) {
         if let Err(error) = self.office.store.try_write(self.office.clock.now()).await {
             self.failed("probe", &error, "the store still cannot be written");
+        }
+    }
+
+    async fn report_newcomers(&self) {
+        if let Some(daemon) = &self.office.daemon
+            && let Err(error) = daemon.scanner.fleet().report_newcomers().await
+        {
+            self.failed("commit", &error, "the first round of new targets could not be told; it is told the next time");
         }
     }
 
