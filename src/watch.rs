@@ -186,6 +186,8 @@ impl Watch {
         pulse: Pulse,
     ) {
         self.known = self.plan.plan();
+        // From here on the clock is watched; nothing was put back yet.
+        let _ = self.pace.beat(self.clock.now(), self.known.targets.len());
         self.fill();
         let mut late = std::pin::pin!(tokio::time::sleep(LATE_BEAT));
         loop {
