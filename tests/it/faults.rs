@@ -57,10 +57,18 @@ impl SmallDisk {
         std::fs::remove_file(self.ballast()).unwrap();
     }
 
+    /// Tried again while something is being written there.
     fn remount(&self, how: &str) {
-        let mut command = std::process::Command::new("mount");
-        let done = command.args(["-o", &format!("remount,{how}")]).arg(self.path()).status();
-        assert!(done.unwrap().success(), "cannot be remounted {how}");
+        let mut done = false;
+        for _ in 0..1_000 {
+            let mut command = std::process::Command::new("mount");
+            let told = command.args(["-o", &format!("remount,{how}")]).arg(self.path()).output().unwrap();
+            done = told.status.success();
+            if done {
+                break;
+            }
+        }
+        assert!(done, "cannot be remounted {how}");
     }
 }
 
@@ -154,12 +162,15 @@ async fn a_message_that_cannot_be_marked_is_sent_once() {
     let home = home(&peer.url(), &hook, &store, "");
     let daemon = Daemon::start(&home).await;
     daemon.take_baseline("peer").await;
+    daemon.housekeep().await;
+    crate::support::until("the first round is told", || (!hook.reports().is_empty()).then_some(())).await;
     peer.change(|script| script.tools = Some(Vec::new()));
     hook.refuse(http::StatusCode::SERVICE_UNAVAILABLE);
     daemon.scan_twice("peer", Duration::from_mins(5)).await;
     daemon.advance(Duration::from_mins(2));
     crate::support::until("the message is refused", || (!hook.tries().is_empty()).then_some(())).await;
-    // The next try arrives, and cannot be noted.
+    // The next try arrives, and cannot be noted: there is no room left in the log either.
+    truncate_log(&store).await;
     disk.fill();
     hook.accept();
     let unnoted = "driftd_store_errors_total{op=\"outbox\"}";
@@ -254,6 +265,15 @@ async fn hold_write_lock(store: &Path) -> sqlx::SqliteConnection {
     let mut conn = options.connect().await.unwrap();
     sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut conn).await.unwrap();
     conn
+}
+
+/// Has the log beside `store` hold nothing, so that the next commit needs room.
+async fn truncate_log(store: &Path) {
+    use sqlx::ConnectOptions as _;
+    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(store);
+    let mut conn = options.connect().await.unwrap();
+    sqlx::raw_sql("PRAGMA wal_checkpoint(TRUNCATE)").execute(&mut conn).await.unwrap();
+    sqlx::Connection::close(conn).await.unwrap();
 }
 
 async fn set_version(store: &Path, version: u32) {

@@ -170,8 +170,8 @@ async fn what_breaks_nobody_is_low_and_whom_the_rest_breaks_is_named() {
         script.tools = Some(vec![tool("other", "Something else altogether, with nothing in common.")])
     });
     daemon.scan_twice("peer", Duration::from_mins(5)).await;
-    let told = hook.wait_for(1).await;
-    let data = &told[0].body["data"];
+    let told = hook.wait_for(2).await;
+    let data = &told[1].body["data"];
     assert_eq!(data["consumers"], json!([{"name": "refund-agent", "items": ["get_invoice"], "effect": "fails"}]));
     let reference = daemon.incidents().await.remove(0).reference;
     let shown = home.driftd(&["drift", "show", &reference]).await;
