@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use super::exit::Exit;
 use super::style::Style;
 use super::{InitArgs, page, progress, scan};
-use crate::config;
+use crate::config::{self, Described};
 use crate::model::observation::Outcome;
 use crate::model::snapshot::Snapshot;
 use crate::secret::Environment;
@@ -70,13 +70,23 @@ impl Place {
     }
 
     fn write(&self, setup: &Setup, quick: bool) -> anyhow::Result<()> {
-        if let Some(directory) = self.daemon.parent() {
-            std::fs::create_dir_all(directory).with_context(|| format!("failed to make {}", directory.display()))?;
-        }
+        let directory = self.daemon.parent().unwrap_or(Path::new("."));
+        std::fs::create_dir_all(directory).with_context(|| format!("failed to make {}", directory.display()))?;
         // The inventory first: a daemon's file that names a missing inventory would be the worse half.
         create(&self.inventory, &files::inventory(setup, quick))?;
-        create(&self.daemon, &files::daemon(setup, quick))
+        create(&self.daemon, &files::daemon(setup, quick))?;
+        describe(directory)
     }
+}
+
+/// What editors complete and check with. It is ours, and one that stands there may be of an older version.
+fn describe(directory: &Path) -> anyhow::Result<()> {
+    for (name, described) in [("driftd", Described::Daemon), ("inventory", Described::Inventory)] {
+        let file = directory.join(format!("{name}.schema.json"));
+        let schema = serde_json::to_string_pretty(&config::schema(described))? + "\n";
+        std::fs::write(&file, schema).with_context(|| format!("failed to write {}", file.display()))?;
+    }
+    Ok(())
 }
 
 /// Whatever came to stand there meanwhile stays.

@@ -41,6 +41,12 @@ async fn init_scans_a_server_writes_files_that_are_right_and_overwrites_nothing(
     }
     let check = driftd(home.path(), &["config", "check"]).await;
     assert!(said(&check).contains("1 target, 3 receivers"), "{}", said(&check));
+    for name in ["driftd", "inventory"] {
+        let config = home.path().join("config");
+        let file = std::fs::read_to_string(config.join(format!("{name}.yaml"))).unwrap();
+        assert!(file.starts_with(&format!("# yaml-language-server: $schema={name}.schema.json\n")), "{file}");
+        assert!(config.join(format!("{name}.schema.json")).exists(), "what the editor is sent to is there");
+    }
     let scan = driftd(home.path(), &["scan", "tickets"]).await;
     assert!(scan.status.success(), "{}", said(&scan));
 

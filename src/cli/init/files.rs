@@ -7,7 +7,8 @@ use super::wishes::{Hook, Mail, NewTarget, Setup};
 /// `config/driftd.yaml`.
 pub(super) fn daemon(setup: &Setup, quick: bool) -> String {
     let mut page = String::from(
-        "# What driftd does, and whom it tells. `driftd config check` says all that is wrong with it.\n\
+        "# yaml-language-server: $schema=driftd.schema.json\n\
+         # What driftd does, and whom it tells. `driftd config check` says all that is wrong with it.\n\
          # Secrets are never written here: { env: NAME }, { file: PATH } or { credential: NAME } says where one is.\n\
          inventory: [ inventory.yaml ]\n",
     );
@@ -54,8 +55,10 @@ fn receiver(mail: &Mail) -> String {
 
 /// `config/inventory.yaml`.
 pub(super) fn inventory(setup: &Setup, quick: bool) -> String {
-    let mut page =
-        String::from("# What is watched. The id is the target: its baseline and its history are kept under it.\n");
+    let mut page = String::from(
+        "# yaml-language-server: $schema=inventory.schema.json\n\
+         # What is watched. The id is the target: its baseline and its history are kept under it.\n",
+    );
     if quick {
         page.push_str("defaults: { every: 5s }\n");
     }
