@@ -198,6 +198,7 @@ async fn a_store_that_is_deleted_under_the_daemon_is_noticed_and_nothing_is_writ
     let store = directory.path().join("driftd.db");
     let home = home(&peer.url(), &hook, &store, "");
     let daemon = Daemon::start(&home).await;
+    until_ready(&daemon, true).await;
     daemon.take_baseline("peer").await;
     let kept = directory.path().join("kept.db");
     std::fs::rename(&store, &kept).unwrap();
