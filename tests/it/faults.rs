@@ -198,14 +198,18 @@ async fn a_store_that_is_deleted_under_the_daemon_is_noticed_and_nothing_is_writ
     let store = directory.path().join("driftd.db");
     let home = home(&peer.url(), &hook, &store, "");
     let daemon = Daemon::start(&home).await;
+    until_ready(&daemon, true).await;
     daemon.take_baseline("peer").await;
     let kept = directory.path().join("kept.db");
     std::fs::rename(&store, &kept).unwrap();
     peer.change(|script| script.tools = Some(Vec::new()));
     let failed = eventually("a scan cannot be kept", async || daemon.try_scan("peer").await.err()).await;
     assert!(failed.to_string().contains("was deleted or replaced while it was open"), "{failed}");
-    let said = until_ready(&daemon, false).await;
-    assert!(said.contains("driftd store restore"), "{said}");
+    eventually("readiness says how to mend it", async || {
+        let (status, said) = daemon.page("/-/ready").await;
+        (status == 503 && said.contains("driftd store restore")).then_some(())
+    })
+    .await;
     assert!(!store.exists(), "none is made in its place");
     let size = std::fs::metadata(&kept).unwrap().size();
     assert!(daemon.try_scan("peer").await.is_err());
