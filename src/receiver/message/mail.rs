@@ -161,10 +161,10 @@ fn how_to_decide(alert: &Alert, page: &mut Page) {
     let names: Vec<String> = failing.map(|consumer| consumer.name.clone()).collect();
     let fails = match names.len() {
         0 => String::new(),
-        1 => format!(", and {} goes on failing", names::list(&names, 0, 60).text),
-        _ => format!(", and {} go on failing", names::list(&names, 0, 60).text),
+        1 => format!(" {} goes on failing.", names::list(&names, 0, 60).text),
+        _ => format!(" {} go on failing.", names::list(&names, 0, 60).text),
     };
-    page.words("", 0, &format!("If nobody decides: it stays open, driftd tells what changes further{fails}."));
+    page.words("", 0, &format!("If nobody decides: it stays open, and driftd tells what changes further.{fails}"));
 }
 
 /// The item that a command leaves out.
