@@ -17,6 +17,7 @@ use driftd::model::incident::UnitMark;
 use driftd::model::json::{Json, Limits};
 use driftd::model::memory::Memory;
 use driftd::model::observation::{RawFacet, RawRead};
+use driftd::model::policy::NO_POLICY;
 use driftd::model::snapshot::Snapshot;
 
 const SIZES: [usize; 5] = [250, 500, 1_000, 2_000, 4_000];
@@ -52,7 +53,7 @@ fn snapshots(count: usize, newer: bool) -> (BTreeMap<FacetName, Effective>, Snap
 }
 
 fn judged(effective: &BTreeMap<FacetName, Effective>, snapshot: &Snapshot) -> usize {
-    let judgment = judge(&snapshot.target.id, effective, &Memory::default(), snapshot, &[]);
+    let judgment = judge(&snapshot.target.id, &NO_POLICY, effective, &Memory::default(), snapshot, &[]);
     let foldings: Vec<Folding<'_>> =
         judgment.drifts.iter().map(|drift| Folding { drift, mark: UnitMark::Pending }).collect();
     fold(&foldings, &[]).len()

@@ -18,11 +18,12 @@ use driftd::model::inventory::{Cadence, Target};
 use driftd::model::observation::Outcome;
 use driftd::model::target::Kind;
 use driftd::net::{Door, DoorSettings, Roots, SystemResolver};
-use driftd::plan::{InForce, Plan};
+use driftd::plan::{InForce, Live, Plan};
 use driftd::scan::Scanner;
 use driftd::secret::Environment;
 use driftd::store::Store;
 use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
 #[path = "support/peer.rs"]
 #[allow(dead_code, clippy::allow_attributes, reason = "each bench uses a part of it")]
@@ -126,16 +127,19 @@ impl Bench {
             resolver: Arc::new(SystemResolver),
             roots: Roots::Platform,
         };
+        let target = target(&peer.url("/mcp"));
+        let mut plan = Plan::default();
+        plan.targets.insert(target.id.clone(), Arc::new(target.clone()));
         let scanner = Scanner::new(
-            Door::new(settings).expect("a door"),
+            Live::new(Door::new(settings).expect("a door")),
             store.clone(),
             clock,
             Environment::from_map::<&str, &str>([]),
             Arc::new(Metrics::new(&[], rules::all().count()).expect("metrics")),
             Arc::new(Notify::new()),
-            InForce::new(Plan::default()).1,
+            InForce::new(plan).1,
         );
-        Self { scanner, store: store.clone(), target: target(&peer.url("/mcp")), hand }
+        Self { scanner, store: store.clone(), target, hand }
     }
 
     /// Scans until there is a baseline and nothing is on its way.
@@ -149,7 +153,7 @@ impl Bench {
     }
 
     async fn scan(&self) {
-        let report = self.scanner.scan(&self.target).await.expect("a scan");
+        let report = self.scanner.scan(&self.target, &CancellationToken::new()).await.expect("a scan");
         assert!(report.outcome == Outcome::Ok && report.open == 0, "not what is to be measured: {report:?}");
     }
 }

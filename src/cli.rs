@@ -57,8 +57,13 @@ pub enum Verb {
     Drift(DriftArgs),
     /// What targets are held to
     Baseline(BaselineArgs),
+    /// The targets that no person has looked at yet; on a terminal it asks about each
+    Review(ReviewArgs),
     /// Messages and whether they arrived
     Alerts(AlertsArgs),
+    /// Where messages go
+    #[command(subcommand)]
+    Receiver(ReceiverVerb),
     /// What happened, newest first
     History(HistoryArgs),
     /// The store: whether it is whole, copies of it, putting one in its place
@@ -125,7 +130,7 @@ pub struct InitArgs {
     /// The mailbox that mail comes from [default: the first that is told]
     #[arg(long, value_name = "ADDRESS", requires = "mail")]
     pub mail_from: Option<String>,
-    /// The relay's user; the password is read from SMTP_PASSWORD
+    /// The relay's user; the password is read from `SMTP_PASSWORD`
     #[arg(long, value_name = "NAME", requires = "smtp")]
     pub smtp_user: Option<String>,
     /// For trying it out: look each 5 s and believe what is seen twice within 2 s
@@ -267,9 +272,20 @@ pub enum BaselineVerb {
     },
 }
 
+/// Arguments of `review`.
+#[derive(Debug, Args)]
+pub struct ReviewArgs {
+    /// Why, for the ledger, of what is accepted
+    #[arg(long)]
+    pub reason: Option<String>,
+}
+
 /// Arguments of `alerts`.
 #[derive(Debug, Args)]
 pub struct AlertsArgs {
+    /// Only those that were given up
+    #[arg(long)]
+    pub dead: bool,
     /// Nothing: list them
     #[command(subcommand)]
     pub verb: Option<AlertsVerb>,
@@ -287,6 +303,16 @@ pub enum AlertsVerb {
     Retry {
         /// One message; without it all that were given up
         id: Option<String>,
+    },
+}
+
+/// What to do with receivers.
+#[derive(Debug, Subcommand)]
+pub enum ReceiverVerb {
+    /// Send a test message now, and say what happened step by step
+    Test {
+        /// The receiver's name in driftd.yaml
+        name: String,
     },
 }
 
@@ -343,6 +369,7 @@ pub mod exit;
 mod init;
 mod page;
 mod progress;
+mod review;
 mod rules;
 mod run;
 mod scan;
@@ -376,9 +403,11 @@ pub async fn run(cli: Cli) -> anyhow::Result<Exit> {
             let (id, digest) = ask::snapshot_reference(config, &reference).await?;
             ask(Request::BaselineAccept { id, digest, beside, reason, ticket }).await
         }
-        Verb::Alerts(AlertsArgs { verb: None }) => ask(Request::Alerts {}).await,
-        Verb::Alerts(AlertsArgs { verb: Some(AlertsVerb::Show { id }) }) => ask(Request::Alert { id }).await,
-        Verb::Alerts(AlertsArgs { verb: Some(AlertsVerb::Retry { id }) }) => ask(Request::Retry { id }).await,
+        Verb::Review(args) => review::review(config, cli.output, args).await,
+        Verb::Alerts(AlertsArgs { verb: None, dead }) => ask::alerts(config, cli.output, dead).await,
+        Verb::Alerts(AlertsArgs { verb: Some(AlertsVerb::Show { id }), .. }) => ask(Request::Alert { id }).await,
+        Verb::Alerts(AlertsArgs { verb: Some(AlertsVerb::Retry { id }), .. }) => ask(Request::Retry { id }).await,
+        Verb::Receiver(ReceiverVerb::Test { name }) => ask::receiver_test(config, cli.output, name).await,
         Verb::History(HistoryArgs { target, limit }) => ask(Request::History { target, limit }).await,
         Verb::Store(verb) => store::store(config, cli.output, verb).await,
         Verb::Why { reference } => ask(Request::Why { reference }).await,

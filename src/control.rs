@@ -165,6 +165,9 @@ pub enum AskError {
 const fn patience(request: &Request) -> Duration {
     if matches!(request, Request::ScanNow { .. } | Request::StoreCheck {}) {
         Duration::from_hours(1)
+    } else if matches!(request, Request::ReceiverTest { .. }) {
+        // A mail may take a minute by itself.
+        Duration::from_mins(2)
     } else {
         Duration::from_mins(1)
     }

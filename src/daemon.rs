@@ -23,7 +23,7 @@ use crate::metrics::Metrics;
 use crate::net::{Destination, Door, DoorSettings, Egress, HostForm, Roots, SystemResolver, guard};
 use crate::operations::{self, Office};
 use crate::plan::{InForce, Live, Plan};
-use crate::receiver::{Limits as ReceiverLimits, Receivers};
+use crate::receiver::{BuildError, Limits as ReceiverLimits, Receivers};
 use crate::reload::Reload;
 use crate::reload::changes::AtStart;
 use crate::reload::files::{Lookout, POLL};
@@ -42,6 +42,7 @@ mod reload;
 mod vitals;
 
 use gauges::GaugeRoom;
+pub use housekeeping::Housekeeper;
 use housekeeping::Housekeeping;
 use outbox::{Counted, Post, StoreOutbox, StoredSecrets};
 use reload::Renewal;
@@ -74,6 +75,7 @@ pub struct Daemon {
     control: SocketFile,
     inside: Inside,
     watching: Watching,
+    housekeeper: Housekeeper,
     /// Held as long as the daemon writes; released last.
     _lock: StoreLock,
 }
@@ -106,20 +108,22 @@ impl Daemon {
         let (path, known) = (file.to_owned(), environment.clone());
         let read = move || config::load_at_start(&path, &known, &last_good, &reload::rule_ids());
         let config = tokio::task::spawn_blocking(read).await.context("reading the configuration broke")??;
-        Self::begin(Ground { config, environment, clock, lock, store, hup }).await
+        let lookout = Lookout::new(reload::files(&config), POLL);
+        Self::begin(Ground { config, environment, clock, lock, store, hup, lookout }).await
     }
 
-    /// Starts everything that `config` asks for.
+    /// Starts everything that `config` asks for; the files are read anew when somebody asks.
     ///
     /// # Errors
     /// When another daemon holds the store, the store cannot be opened, or a socket cannot be bound.
     pub async fn start(config: Config, environment: Environment, clock: Clock) -> anyhow::Result<Self> {
         let (lock, store) = open_store(&config.store).await?;
-        Self::begin(Ground { config, environment, clock, lock, store, hup: Hup::silent() }).await
+        let (hup, lookout) = (Hup::silent(), Lookout::closed());
+        Self::begin(Ground { config, environment, clock, lock, store, hup, lookout }).await
     }
 
     async fn begin(ground: Ground) -> anyhow::Result<Self> {
-        let Ground { config, environment, clock, lock, store, hup } = ground;
+        let Ground { config, environment, clock, lock, store, hup, lookout } = ground;
         let names: Vec<String> = config.receivers.iter().map(|receiver| receiver.name.clone()).collect();
         let metrics = Arc::new(Metrics::new(&names, rules::all().count())?);
         metrics.process_start.set(clock.now().as_duration().as_secs_f64());
@@ -139,11 +143,13 @@ impl Daemon {
         ));
         let (watch, handle) = Watch::new(Arc::clone(&scanner), clock.clone(), Arc::clone(&metrics), plan.clone());
         let inside = Inside { watch: handle.clone(), scanner: Arc::clone(&scanner) };
-        let (reloading, reload) = Reload::new(hup, Lookout::new(reload::files(&config), POLL));
+        let (reloading, reload) = Reload::new(hup, lookout);
+        let receivers = Live::new(receivers(&config, &environment)?);
         let office = Arc::new(Office {
             store: store.clone(),
             clock: clock.clone(),
             plan: plan.clone(),
+            receivers: receivers.clone(),
             daemon: Some(operations::Daemon {
                 watch: handle,
                 wake_delivery: Arc::clone(&wake),
@@ -154,8 +160,10 @@ impl Daemon {
         let carries = reload::take_inventory(&office, &scanner, Plan::of(&config), None, |plan| swap.to(plan)).await?;
         carries.refused.iter().for_each(|why| tracing::warn!(why, "a past was not carried over"));
         scanner.remember_all(&config.targets).await?;
+        scanner.fleet().resume(watch::overslept(&plan.plan(), &scanner, clock.now())).await?;
+        reload::tell_warnings(&config);
         reload::tell_held(&reload::held(&config));
-        reload::tell_inventory(&metrics, &config);
+        reload::tell_inventory(&metrics, &config, config.targets.len());
 
         let listener = bind("metrics_listen", config.metrics_listen).await?;
         let metrics_address = listener.local_addr()?;
@@ -166,7 +174,6 @@ impl Daemon {
         let listen_address = changing.as_ref().map(TcpListener::local_addr).transpose()?;
         let (control, socket_file) = Control::bind(&config.control)
             .with_context(|| format!("failed to bind the control socket {}", config.control.display()))?;
-        let receivers = Live::new(receivers(&config, &environment)?);
         let (beater, beats) = beat::start().await.context("failed to start the scheduler")?;
         office.retire().await.context("failed to retire what left the inventory")?;
         if let Err(error) = office.tell_own_changes().await {
@@ -197,18 +204,19 @@ impl Daemon {
             pulses: supervisor.pulses(),
         };
         let delivery = Delivery::new(
-            StoreOutbox(store.clone(), plan.clone()),
+            StoreOutbox { store: store.clone(), plan: plan.clone() },
             Arc::new(Post(receivers.clone())),
             Counted(Arc::clone(&metrics), plan.clone()),
             clock.clone(),
             Arc::clone(&wake),
         );
-        let housekeeping = Housekeeping::new(Arc::clone(&office), Arc::clone(&metrics), store_ready, incidents);
+        let (housekeeper, asked) = Housekeeper::new();
+        let housekeeping = Housekeeping::new(Arc::clone(&office), Arc::clone(&metrics), store_ready, incidents, asked);
         let desk = Desk { office: Arc::clone(&office), environment: environment.clone() };
         let count = config.targets.len();
         let renewal = Renewal {
             start: AtStart::of(&config),
-            config,
+            config: Config { targets: Vec::new(), ..config },
             environment,
             office: Arc::clone(&office),
             scanner,
@@ -259,7 +267,17 @@ impl Daemon {
         let watching = vitals.watch().context("failed to start the watchdog's thread")?;
         service_manager::ready();
         let control = socket_file;
-        Ok(Self { supervisor, store, metrics_address, listen_address, control, inside, watching, _lock: lock })
+        Ok(Self {
+            supervisor,
+            store,
+            metrics_address,
+            listen_address,
+            control,
+            inside,
+            watching,
+            housekeeper,
+            _lock: lock,
+        })
     }
 
     /// Where `POST /-/reload` is, if anywhere.
@@ -280,6 +298,11 @@ impl Daemon {
     /// The control socket.
     pub fn control(&self) -> &std::path::Path {
         self.control.path()
+    }
+
+    /// Has the minute's work done out of turn.
+    pub fn housekeeper(&self) -> Housekeeper {
+        self.housekeeper.clone()
     }
 
     /// Runs until `stop` asks, then stops in order: no new scan and no new question is taken, what runs ends or is
@@ -347,6 +370,7 @@ struct Ground {
     lock: StoreLock,
     store: Store,
     hup: Hup,
+    lookout: Lookout,
 }
 
 async fn open_store(path: &Path) -> anyhow::Result<(StoreLock, Store)> {
@@ -359,9 +383,13 @@ async fn bind(key: &str, address: SocketAddr) -> anyhow::Result<TcpListener> {
     TcpListener::bind(address).await.with_context(|| format!("failed to listen on {address} ({key})"))
 }
 
-fn receivers(config: &Config, environment: &Environment) -> anyhow::Result<Receivers> {
+/// The receivers of `config`, also for a process that only tries one.
+///
+/// # Errors
+/// When a mailbox is none, or TLS cannot be set up.
+pub fn receivers(config: &Config, environment: &Environment) -> Result<Receivers, BuildError> {
     let secrets = Arc::new(StoredSecrets(environment.clone()));
-    Ok(Receivers::new(&config.receivers, secrets, ReceiverLimits::new(may_be_reached))?)
+    Receivers::new(&config.receivers, secrets, ReceiverLimits::new(may_be_reached))
 }
 
 fn door(config: &Config) -> anyhow::Result<Door> {

@@ -8,6 +8,7 @@
 //! a message that was delivered is not delivered over and over. A crash between send and mark does repeat it, under the
 //! same id; that is what at least once means.
 
+pub mod condition;
 mod outbox;
 mod record;
 
@@ -23,16 +24,16 @@ use tokio::sync::Notify;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-pub use self::outbox::{Outbox, Sender, Tally};
-use self::record::{Done, Verdict};
+pub use self::outbox::{Outbox, Record, Sender, Tally};
+use self::record::Done;
 use crate::clock::Clock;
 use crate::crash::{self, Point, Stall};
 use crate::model::notice::Message;
 use crate::pulse::{For, Pulse};
 use crate::receiver::error::DeliveryError;
 
-/// Tries at the same time, over all receivers.
-const CONCURRENCY: usize = 32;
+/// Tries at the same time, over all receivers: each has one, and there are fewer receivers than this.
+const CONCURRENCY: usize = 256;
 
 /// The wait before what could not be done is looked at again: the store failed, or what is due waits for its receiver.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -85,20 +86,21 @@ impl<O: Outbox, S: Sender, T: Tally> Delivery<O, S, T> {
     /// Records, folds and starts what there is; when to look again.
     async fn round(&self, tries: &mut Tries, rng: &mut impl Rng) -> Option<Timestamp> {
         self.record(tries, rng).await;
-        self.fold().await;
-        self.start(tries).await;
-        self.wake_at(tries).await
+        // One instant for the round: what becomes due while it is made is for the next one, and not for a pause later.
+        let now = self.clock.now();
+        self.fold(now).await;
+        self.start(tries, now).await;
+        self.wake_at(tries, now).await
     }
 
-    async fn fold(&self) {
-        if let Err(error) = self.outbox.fold_due(self.clock.now()).await {
+    async fn fold(&self, now: Timestamp) {
+        if let Err(error) = self.outbox.fold_due(now).await {
             self.store_failed("fold", &error);
         }
     }
 
     /// Starts a try for each receiver that is free and has a message due.
-    async fn start(&self, tries: &mut Tries) {
-        let now = self.clock.now();
+    async fn start(&self, tries: &mut Tries, now: Timestamp) {
         let messages = match self.outbox.due_messages(now).await {
             Ok(messages) => messages,
             Err(error) => return self.store_failed("due_messages", &error),
@@ -116,38 +118,39 @@ impl<O: Outbox, S: Sender, T: Tally> Delivery<O, S, T> {
     /// Records the outcome of each ended try. What cannot be recorded is kept for the next round.
     async fn record(&self, tries: &mut Tries, rng: &mut impl Rng) {
         let now = self.clock.now();
-        for done in std::mem::take(&mut tries.ended) {
-            let verdict = done.verdict.unwrap_or_else(|| record::judge(&done, now, rng));
-            let recorded = match verdict {
-                Verdict::Sent => self.outbox.mark_sent(&done.message.id, now).await,
-                Verdict::Again { at, error } => {
-                    self.outbox.mark_failed(&done.message.id, done.tries(), at, &error.to_string()).await
-                }
-                Verdict::Dead { error } => {
-                    self.outbox.mark_dead(&done.message.id, done.tries(), &error.to_string()).await
-                }
+        for mut done in std::mem::take(&mut tries.ended) {
+            let recorded = match self.decided(&mut done, now, rng).await {
+                Ok(record) => self.outbox.record(&record, now).await,
+                Err(error) => Err(error),
             };
-            // Told once, whether or not it could be recorded: it did happen.
-            if done.verdict.is_none() {
-                record::tell(&self.tally, &done, verdict);
-            }
             match recorded {
                 Ok(()) => {
                     tries.taken.remove(&done.message.receiver);
                 }
                 Err(error) => {
                     self.store_failed("mark", &error);
-                    tries.ended.push(Done { verdict: Some(verdict), ..done });
+                    tries.ended.push(done);
                 }
             }
         }
     }
 
-    /// When to look again if nothing happens before.
-    async fn wake_at(&self, tries: &Tries) -> Option<Timestamp> {
-        let now = self.clock.now();
+    /// What the try of `done` came to: decided once, and told once, whether or not it can be recorded.
+    async fn decided(&self, done: &mut Done, now: Timestamp, rng: &mut impl Rng) -> Result<Record, O::Error> {
+        if let Some(record) = &done.record {
+            return Ok(record.clone());
+        }
+        let condition = self.outbox.condition(&done.message.receiver).await?;
+        let record = record::judge(done, &condition, now, rng);
+        record::tell(&self.tally, done, &record);
+        done.record = Some(record.clone());
+        Ok(record)
+    }
+
+    /// When to look again if nothing happens before, after a round at `now`.
+    async fn wake_at(&self, tries: &Tries, now: Timestamp) -> Option<Timestamp> {
         let soon = now.saturating_add(PAUSE).unwrap_or(Timestamp::MAX);
-        let due = match self.outbox.next_due().await {
+        let due = match self.outbox.next_due(now).await {
             // Due, and not started: its receiver is taken, or the store would not say what it is.
             Ok(due) => due.map(|due| if due <= now { soon } else { due }),
             Err(error) => {
@@ -235,7 +238,7 @@ impl Tries {
             Err(error) => (error.id(), Err(record::Failure::Panicked)),
         };
         if let Some(message) = self.messages.remove(&id) {
-            self.ended.push(Done { message, outcome, verdict: None });
+            self.ended.push(Done { message, outcome, record: None });
         }
     }
 }

@@ -141,7 +141,8 @@ fn has_tools(baseline: &document::Baseline) -> bool {
 async fn delivered(socket: &Path, count: usize) -> anyhow::Result<()> {
     until(socket, Request::Alerts {}, |answer| {
         let Answer::Alerts(messages) = answer else { return None };
-        (messages.iter().filter(|message| message.sent_at.is_some()).count() >= count).then_some(())
+        let of_drift = messages.iter().filter(|message| message.kind.starts_with("drift."));
+        (of_drift.filter(|message| message.sent_at.is_some()).count() >= count).then_some(())
     })
     .await
 }

@@ -12,6 +12,7 @@ pub mod crash;
 pub mod daemon;
 pub mod deliver;
 pub mod demo;
+pub mod fleet;
 pub mod http;
 pub mod judge;
 pub mod logging;

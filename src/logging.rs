@@ -2,7 +2,7 @@
 //!
 //! Decides three things for every line. A peer's text that got into a field stays on its line and drives no terminal
 //! (law 6). Events of libraries below `info` stay out, whatever the filter says: they would show what went over the
-//! wire, headers and credentials included (law 9). And no place of the code fills the log ([`limit`]). Levels and field
+//! wire, headers and credentials included (law 9). And no place of the code fills the log (`limit`). Levels and field
 //! names are in `docs/LOGGING.md`.
 
 mod limit;

@@ -36,6 +36,8 @@ pub struct Metrics {
     pub scan_last_completed: Gauge,
     /// How late scans start after their due time.
     pub scan_queue_lag: Histogram,
+    /// Whether driftd itself is offline.
+    pub self_offline: IntGauge,
     /// Drifts confirmed, by rule.
     pub drift_detected: IntCounterVec,
     /// Confirmed drifts that ended, by rule and way.
@@ -50,6 +52,8 @@ pub struct Metrics {
     pub outbox_pending: GaugeVec,
     /// Age of the oldest of them, by receiver.
     pub outbox_oldest: GaugeVec,
+    /// Whether a receiver is suspended.
+    pub receiver_suspended: GaugeVec,
     /// Targets in the inventory.
     pub inventory_targets: IntGauge,
     /// Whether the last reload was taken.
@@ -101,6 +105,8 @@ impl Metrics {
             scan_last_completed: add
                 .gauge("scan_last_completed_timestamp_seconds", "When the last scan of any target ended.")?,
             scan_queue_lag: add.histogram("scan_queue_lag_seconds", "Time from a scan's due instant to its start.")?,
+            self_offline: add
+                .int_gauge("self_offline", "1 while driftd itself is offline: failures count toward nothing.")?,
             drift_detected: add.counters("drift_detected_total", "Drifts confirmed, by rule.", &["rule"])?,
             alerts_closed: add.counters(
                 "alerts_closed_total",
@@ -124,12 +130,18 @@ impl Metrics {
             )?,
             outbox_pending: add.gauges(
                 "outbox_pending",
-                "Messages not delivered yet, by receiver; given-up ones are not counted.",
+                "Messages not delivered yet, by receiver; given-up ones, reminders and what waits for a digest are not \
+                 counted.",
                 &["receiver"],
             )?,
             outbox_oldest: add.gauges(
                 "outbox_oldest_seconds",
                 "Age of the oldest message not delivered yet, by receiver; 0 without one.",
+                &["receiver"],
+            )?,
+            receiver_suspended: add.gauges(
+                "receiver_suspended",
+                "1 while a receiver is tried once a day only and its messages wait, else 0.",
                 &["receiver"],
             )?,
             inventory_targets: add.int_gauge("inventory_targets", "Targets in the inventory.")?,
@@ -186,6 +198,7 @@ impl Metrics {
             // Touched, not set: what waits is gathered at each scrape.
             self.outbox_pending.with_label_values(&[receiver.as_str()]);
             self.outbox_oldest.with_label_values(&[receiver.as_str()]);
+            self.receiver_suspended.with_label_values(&[receiver.as_str()]);
         }
     }
 
@@ -250,6 +263,7 @@ impl Metrics {
 /// When two metrics have one name, which a test rules out.
 pub fn markdown() -> Result<String, prometheus::Error> {
     let metrics = Metrics::new(&["ops-mail".to_owned()], 1)?;
+    metrics.tell_held(&[("inventory.d/team.yaml".to_owned(), "removes_too_many")]);
     metrics.drift_detected.with_label_values(&["tool.removed"]);
     metrics.count_closed("tool.removed", EndReason::Accepted);
     metrics.notifications_failed.with_label_values(&["ops-mail", "timeout"]);

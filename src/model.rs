@@ -3,10 +3,12 @@
 pub mod alert;
 pub mod baseline;
 pub mod bulletin;
+pub mod condition;
 pub mod confirm;
 pub mod digest;
 pub mod drift;
 pub mod facet;
+pub mod fleet;
 pub mod incident;
 pub mod inventory;
 pub mod json;

@@ -13,6 +13,8 @@ mod own;
 mod read;
 pub mod reference;
 mod renew;
+mod review;
+pub mod trial;
 mod why;
 pub mod words;
 
@@ -66,6 +68,8 @@ pub enum Request {
         /// A reference into somebody's tracker.
         ticket: Option<String>,
     },
+    /// Targets that no person has looked at yet.
+    Review {},
     /// Messages, newest first.
     Alerts {},
     /// One message.
@@ -92,6 +96,11 @@ pub enum Request {
         /// The file, as it is listed or found.
         file: std::path::PathBuf,
     },
+    /// Send a test message to a receiver.
+    ReceiverTest {
+        /// Its name.
+        name: String,
+    },
     /// What happened, newest first.
     History {
         /// Of one target.
@@ -110,6 +119,7 @@ impl Request {
             | Self::Drifts {}
             | Self::Drift { .. }
             | Self::Baseline { .. }
+            | Self::Review {}
             | Self::Alerts {}
             | Self::Alert { .. }
             | Self::StoreCheck {}
@@ -122,6 +132,7 @@ impl Request {
             | Self::BaselineAccept { .. }
             | Self::Reload {}
             | Self::Release { .. }
+            | Self::ReceiverTest { .. }
             | Self::Retry { .. } => true,
         }
     }
@@ -162,6 +173,8 @@ pub enum Answer {
     Decided(document::Decided),
     /// To `baseline`.
     Baseline(document::Baseline),
+    /// To `review`.
+    Review(Vec<document::Reviewed>),
     /// To `alerts`.
     Alerts(Vec<document::Message>),
     /// To `alert`.
@@ -174,6 +187,8 @@ pub enum Answer {
     Why(Box<document::Why>),
     /// To `reload` and `release`.
     Reloaded(Box<Reloaded>),
+    /// To `receiver_test`.
+    Tried(document::Trial),
     /// To `history`.
     History(Vec<document::HistoryLine>),
 }

@@ -1,6 +1,6 @@
 //! Whether tasks move: what the watchdog and `/-/healthy` go by.
 //!
-//! Two proofs. Every task is polled at least once a [`TICK`]: one that is not has a thread blocked under it, or the
+//! Two proofs. Every task is polled at least once a tick (`TICK`): one that is not has a thread blocked under it, or the
 //! whole runtime stands. And a loop comes round within a bound of its own: one that does not waits for something that
 //! will not come. Time spent waiting for disk or network ([`Pulse::wait`]) is not counted: a store that is slow, or a
 //! peer that hangs, is nothing that a restart mends. It shows in readiness instead ([`Pulses::slow`]).

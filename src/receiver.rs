@@ -13,6 +13,7 @@ mod console;
 mod email;
 mod resolve;
 mod signature;
+mod trail;
 mod webhook;
 
 use std::collections::BTreeMap;
@@ -26,6 +27,7 @@ use secrecy::SecretString;
 
 use self::email::Mailer;
 use self::error::{DeliveryError, Reason};
+use self::trail::Trail;
 use crate::model::notice::Message;
 use crate::model::receiver::{Channel, Receiver, Webhook};
 use crate::model::secret::SecretRef;
@@ -77,6 +79,15 @@ pub enum BuildError {
     Tls,
 }
 
+/// A try that somebody made by hand.
+#[derive(Clone, Debug)]
+pub struct Tried {
+    /// What happened, in order; sentences of ours.
+    pub steps: Vec<String>,
+    /// How it ended.
+    pub outcome: Result<(), DeliveryError>,
+}
+
 /// All receivers, by name.
 pub struct Receivers {
     channels: BTreeMap<String, Ready>,
@@ -121,13 +132,38 @@ impl Receivers {
     /// Whether it is worth another try, and why it failed.
     pub async fn send(&self, message: &Message, now: Timestamp) -> Result<(), DeliveryError> {
         match self.channels.get(&message.receiver) {
-            Some(Ready::Console) => console::send(message).await,
-            Some(Ready::Email(mailer)) => mailer.send(message, self.secrets.as_ref(), &self.limits).await,
-            Some(Ready::Webhook(webhook)) => {
-                webhook::send(&self.webhooks, webhook, self.secrets.as_ref(), message, now).await
-            }
+            Some(ready) => self.try_once(ready, message, now, &mut Trail::none()).await,
             // It left the configuration while this message was on its way: it waits until it is back.
             None => Err(DeliveryError::transient(Reason::Misconfigured)),
+        }
+    }
+
+    /// The same, and says step by step what happened; `None` when no receiver has the name.
+    pub async fn test(&self, message: &Message, now: Timestamp) -> Option<Tried> {
+        let ready = self.channels.get(&message.receiver)?;
+        let mut trail = Trail::kept();
+        let outcome = self.try_once(ready, message, now, &mut trail).await;
+        Some(Tried { steps: trail.into_steps(), outcome })
+    }
+
+    async fn try_once(
+        &self,
+        ready: &Ready,
+        message: &Message,
+        now: Timestamp,
+        trail: &mut Trail,
+    ) -> Result<(), DeliveryError> {
+        let secrets = self.secrets.as_ref();
+        match ready {
+            Ready::Console => {
+                console::send(message).await?;
+                trail.note(|| "written to the standard output of the process that was asked".to_owned());
+                Ok(())
+            }
+            Ready::Email(mailer) => mailer.send(message, secrets, &self.limits, trail).await,
+            Ready::Webhook(webhook) => {
+                webhook::send(&self.webhooks, webhook, secrets, &self.limits, message, now, trail).await
+            }
         }
     }
 }

@@ -9,11 +9,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
 use crate::crash;
+use crate::fleet::{Fleet, Weighed};
 use crate::judge;
 use crate::judge::settle::{Arrival, Parts, Scene};
 use crate::metrics::Metrics;
 use crate::model::digest::Digest;
 use crate::model::facet::{FacetName, UnseenKind};
+use crate::model::fleet::Times;
 use crate::model::inventory::Target;
 use crate::model::memory::{Memory, Past};
 use crate::model::observation::{Echo, Observation, Outcome, RawFacet};
@@ -45,6 +47,7 @@ pub struct Scanner {
     metrics: Arc<Metrics>,
     wake_delivery: Arc<Notify>,
     plan: InForce,
+    fleet: Fleet,
     cache: Mutex<HashMap<TargetId, Remembered>>,
 }
 
@@ -153,7 +156,9 @@ impl Scanner {
         wake_delivery: Arc<Notify>,
         plan: InForce,
     ) -> Self {
-        Self { door, store, clock, environment, metrics, wake_delivery, plan, cache: Mutex::default() }
+        let fleet =
+            Fleet::new(store.clone(), clock.clone(), Arc::clone(&metrics), Arc::clone(&wake_delivery), plan.clone());
+        Self { door, store, clock, environment, metrics, wake_delivery, plan, fleet, cache: Mutex::default() }
     }
 
     /// Reads what the store knows of `id`, so that its next scan is asked as the last one was.
@@ -234,6 +239,24 @@ impl Scanner {
         self.cache().get(id).map(Remembered::standing).unwrap_or_default()
     }
 
+    /// What is known of the fleet as a whole.
+    pub const fn fleet(&self) -> &Fleet {
+        &self.fleet
+    }
+
+    /// How what is settled now stands to what befell the fleet.
+    pub fn times(&self) -> Times {
+        self.fleet.times(self.clock.now())
+    }
+
+    /// The minute's work for the fleet as a whole.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn minute(&self) -> Result<(), StoreError> {
+        self.fleet.minute(&self.door.get()).await
+    }
+
     /// What decides when `id` is due.
     pub fn past(&self, id: &TargetId) -> Past {
         self.cache().get(id).map(Remembered::past).unwrap_or_default()
@@ -264,6 +287,13 @@ impl Scanner {
         if is_our_fault(&observation) {
             return Err(self.exhausted(target));
         }
+        let hasten = match self.fleet.weigh(&door, target, &observation).await {
+            Weighed::Counts(hasten) => hasten,
+            Weighed::SetAside(again) => {
+                self.count(target, &observation);
+                return Ok(self.set_aside(target, &observation, again));
+            }
+        };
         let settled = self.settle(target, &before, &observation).await;
         if !matches!(settled, Err(ScanFault::Outdated)) {
             self.count(target, &observation);
@@ -281,7 +311,17 @@ impl Scanner {
             requests = observation.requests,
             "scanned"
         );
-        Ok(report)
+        Ok(Report { hasten: report.hasten.iter().cloned().chain(hasten).collect(), ..report })
+    }
+
+    /// What is left of a scan whose failure was ours: that it was made, and when its target is looked at again.
+    fn set_aside(&self, target: &Target, observation: &Observation, again: Option<Timestamp>) -> Report {
+        tracing::debug!(target_id = %target.id, outcome = %observation.outcome, "set aside: driftd itself is offline");
+        let snapshot = judge::snapshot::snapshot(observation, &target.summary(), &Memory::default());
+        let mut cache = self.cache();
+        let remembered = cache.entry(target.id.clone()).or_default();
+        remembered.set_aside(self.clock.now(), again);
+        remembered.report(&snapshot)
     }
 
     /// Counts a scan that told nothing of its target. It is not settled: it is no sighting, and no failure of the target.
@@ -323,6 +363,7 @@ impl Scanner {
             routes: &plan.routes,
             receivers: &plan.receivers,
             memory: &memory,
+            times: self.fleet.times(now),
             now,
             parts: Parts::default(),
         };

@@ -10,6 +10,7 @@ mod carry;
 mod check;
 mod columns;
 mod commit;
+mod conditions;
 mod drifts;
 mod error;
 mod gauges;
@@ -30,6 +31,7 @@ mod prune;
 mod references;
 mod restore;
 mod resume;
+mod rounds;
 mod runs;
 mod schema;
 mod snapshots;
@@ -51,6 +53,8 @@ use sqlx::{Sqlite, SqliteConnection, SqlitePool, Transaction};
 
 use crate::model::alert::AlertType;
 use crate::model::baseline::BaselineFacet;
+use crate::model::bulletin::Bulletin;
+use crate::model::condition::Condition;
 use crate::model::incident::{Incident, IncidentId};
 use crate::model::memory::{LedgerHead, Memory};
 use crate::model::notice::{Body, Message, Notice, Told};
@@ -68,7 +72,7 @@ pub use restore::{RestoreError, Restored};
 pub use views::{
     BaselineGauge, Carry, DriftFilter, Found, Gauges, HistoryRow, IncidentCount, IncidentState, LastScan, LedgerCheck,
     LedgerFault, LedgerRow, MessageFilter, NoticeRow, Pending, Resumed, Retry, Run, Standing, StoredSnapshot, Synced,
-    TargetDrift, TargetRow, TargetState, Unchanged, UnitCount,
+    TargetDrift, TargetRow, TargetState, Tried, Unchanged, UnitCount,
 };
 pub use writer::Writer;
 
@@ -401,8 +405,40 @@ impl Store {
     ///
     /// # Errors
     /// As SQLite says.
-    pub async fn next_due(&self) -> Result<Option<Timestamp>> {
-        outbox::next_due(&mut *self.read().await?).await
+    pub async fn next_due(&self, now: Timestamp) -> Result<Option<Timestamp>> {
+        outbox::next_due(&mut *self.read().await?, now).await
+    }
+
+    /// Receivers and incidents of which a message is on its way.
+    ///
+    /// # Errors
+    /// As SQLite says.
+    pub async fn undelivered(&self) -> Result<BTreeSet<(String, IncidentId)>> {
+        outbox::undelivered(&mut *self.read().await?).await
+    }
+
+    /// How `receiver` fares.
+    ///
+    /// # Errors
+    /// As SQLite says.
+    pub async fn condition(&self, receiver: &str) -> Result<Condition> {
+        conditions::of(&mut *self.read().await?, receiver).await
+    }
+
+    /// How receivers fare, by name; those that never failed are not in it.
+    ///
+    /// # Errors
+    /// As SQLite says.
+    pub async fn conditions(&self) -> Result<Vec<(String, Condition)>> {
+        conditions::all(&mut *self.read().await?).await
+    }
+
+    /// Those of `receivers` to whom a bulletin of this key was posted.
+    ///
+    /// # Errors
+    /// As SQLite says.
+    pub async fn posted(&self, bulletin: &Bulletin, receivers: &[String]) -> Result<Vec<String>> {
+        outbox::posted(&mut *self.read().await?, bulletin, receivers).await
     }
 
     /// Messages to be sent now, the longest due first, at most 256. Of one receiver and incident only the earliest

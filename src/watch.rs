@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::Clock;
 use crate::crash::{self, Stall};
 use crate::metrics::Metrics;
+use crate::model::fleet::Gap;
 use crate::model::inventory::Target;
 use crate::model::memory::Past;
 use crate::model::target::TargetId;
@@ -36,7 +37,7 @@ use schedule::{Due, Why};
 /// A beat that is later than this is a fault of ours.
 const LATE_BEAT: Duration = Duration::from_secs(10);
 
-/// The loop comes round this often at least: each second by the beat, after [`LATE_BEAT`] without one.
+/// The loop comes round this often at least: each second by the beat, after `LATE_BEAT` without one.
 pub const ROUND: Duration = Duration::from_secs(30);
 
 /// How long scans under way may take to end when the loop is told to stop.
@@ -61,6 +62,8 @@ pub struct Watch {
     scans: JoinSet<Result<Report, ScanFault>>,
     tasks: HashMap<task::Id, TargetId>,
     commands: mpsc::Receiver<Command>,
+    /// When what is due was last looked for.
+    looked: Option<Timestamp>,
 }
 
 /// Asks the loop.
@@ -168,6 +171,7 @@ impl Watch {
             scans: JoinSet::new(),
             tasks: HashMap::new(),
             commands,
+            looked: None,
         };
         (watch, handle)
     }
@@ -273,6 +277,12 @@ impl Watch {
     /// Starts what is due, as far as the limits let it.
     fn dispatch(&mut self) {
         let (now, plan) = (self.clock.now(), self.plan.plan());
+        let looked = self.looked.replace(now);
+        if looked.is_some_and(|looked| now.duration_since(looked) > Gap::LEAST)
+            && let Some(since) = overslept(&plan, &self.scanner, now)
+        {
+            self.scanner.fleet().overslept(since, now);
+        }
         let mut waiting = Vec::new();
         while self.scans.len() < plan.limits.concurrency {
             let Some((id, at)) = self.queue.pop_due(now) else { break };
@@ -399,4 +409,19 @@ impl Watch {
 
 fn host(target: &Target) -> String {
     target.url.host_str().unwrap_or_default().to_owned()
+}
+
+/// When somebody looked last, if nobody has for a day although somebody should have.
+pub fn overslept(plan: &Plan, scanner: &Scanner, now: Timestamp) -> Option<Timestamp> {
+    let is_long_ago = |at: &Timestamp| now.duration_since(*at) > Gap::LEAST;
+    let mut newest = None::<Timestamp>;
+    let mut missed = false;
+    for (id, target) in plan.targets.iter().filter(|(_, target)| !target.paused) {
+        let past = scanner.past(id);
+        if past.last.is_some() {
+            newest = newest.max(past.last);
+            missed |= is_long_ago(&schedule::step(&target.cadence, id, &past, now).at);
+        }
+    }
+    newest.filter(|newest| missed && is_long_ago(newest))
 }

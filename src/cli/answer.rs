@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::page::{Table, instant};
+use super::page::{Table, instant, maybe};
 use super::style::Style;
 use crate::clock::Clock;
 use crate::model::alert::Alert;
@@ -41,11 +41,13 @@ pub(super) fn human(answer: &Answer) -> String {
         Answer::Drift(incident) => drift(incident),
         Answer::Decided(decided) => self::decided(decided),
         Answer::Baseline(baseline) => self::baseline(baseline, style),
+        Answer::Review(waiting) => super::review::list(waiting),
         Answer::Alerts(messages) => alerts(messages, style),
         Answer::Alert(message) => alert(message),
         Answer::Retried(count) => format!("{count} to be sent again\n"),
         Answer::StoreChecked(checked) => format!("{} problems\n", checked.problems.len()),
         Answer::Reloaded(reloaded) => self::reloaded(reloaded),
+        Answer::Tried(trial) => tried(trial),
         Answer::History(lines) => history(lines, style),
     }
 }
@@ -65,6 +67,15 @@ fn scanned(scanned: &document::Scanned) -> String {
     page
 }
 
+/// The target; of a host's incident, how many others too.
+fn owners(incident: &document::Incident) -> String {
+    match incident.with.len() {
+        0 => incident.target.clone(),
+        1 | 2 => format!("{}, {}", incident.target, incident.with.join(", ")),
+        n => format!("{} and {n} more", incident.target),
+    }
+}
+
 fn drifts(incidents: &[document::Incident]) -> String {
     if incidents.is_empty() {
         return "nothing stands\n".to_owned();
@@ -78,7 +89,7 @@ fn drifts(incidents: &[document::Incident]) -> String {
             incident.severity,
             incident.state,
             incident.kind,
-            incident.target,
+            owners(incident),
             instant(incident.since)
         );
         for unit in &incident.units {
@@ -170,7 +181,8 @@ fn alerts(messages: &[document::Message], style: Style) -> String {
     if messages.is_empty() {
         return "no messages\n".to_owned();
     }
-    let mut table = Table::new(&["MESSAGE", "RECEIVER", "STATE", "TRIES", "MADE", "TYPE", "INCIDENT", "WHAT"]);
+    let mut table =
+        Table::new(&["MESSAGE", "RECEIVER", "STATE", "TRIES", "MADE", "NEXT TRY", "TYPE", "INCIDENT", "WHAT"]);
     for message in messages {
         let state = match &message.error {
             Some(error) if message.sent_at.is_none() => format!("{} ({error})", message.state),
@@ -182,6 +194,7 @@ fn alerts(messages: &[document::Message], style: Style) -> String {
             state,
             message.attempts.to_string(),
             instant(message.at),
+            maybe(message.next_at),
             message.kind.clone(),
             message.incident.clone().unwrap_or_else(|| "-".to_owned()),
             if message.target.is_empty() {
@@ -194,11 +207,32 @@ fn alerts(messages: &[document::Message], style: Style) -> String {
     table.page(style)
 }
 
+fn tried(trial: &document::Trial) -> String {
+    let mut page = format!("test message {} to {}\n", trial.message, text::inert(&trial.receiver, 80));
+    for step in &trial.steps {
+        let _ = writeln!(page, "  {}", text::inert(step, 400));
+    }
+    match (&trial.error, &trial.advice) {
+        (None, _) => page.push_str("delivered\n"),
+        (Some(error), advice) => {
+            let _ = writeln!(page, "not delivered: {}", text::inert(error, 300));
+            page.extend(advice.iter().map(|advice| format!("  {}\n", text::inert(advice, 300))));
+        }
+    }
+    page
+}
+
 fn alert(full: &document::MessageInFull) -> String {
     let message = &full.message;
     let mut page = format!("{} to {}: {}, {} tries\n", message.id, message.receiver, message.state, message.attempts);
     if let Some(error) = &message.error {
         let _ = writeln!(page, "last try: {}", text::inert(error, 300));
+    }
+    if let Some(next) = message.next_at {
+        let _ = writeln!(page, "next try: {}", instant(next));
+    }
+    if message.state == "dead" {
+        let _ = writeln!(page, "send it again: driftd alerts retry {}", message.id);
     }
     page.push('\n');
     page.push_str(&as_mailed(&full.alert, ""));
@@ -210,7 +244,7 @@ fn history(lines: &[document::HistoryLine], style: Style) -> String {
     for line in lines {
         table.row([
             instant(line.at),
-            line.target.clone(),
+            line.target.clone().unwrap_or_else(|| "-".to_owned()),
             line.event.clone(),
             line.place.clone().unwrap_or_default(),
             line.incident.clone().unwrap_or_default(),

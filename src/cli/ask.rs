@@ -9,9 +9,11 @@ use super::{DecisionArgs, Output, answer, page};
 use crate::clock::Clock;
 use crate::config::{self, Config};
 use crate::control::{self, AskError};
+use crate::daemon;
+use crate::model::notice::MessageState;
 use crate::model::observation::Outcome;
-use crate::operations::{Answer, Decision, Office, Refused, Request};
-use crate::plan::{InForce, Plan};
+use crate::operations::{Answer, Decision, Office, Refused, Request, trial};
+use crate::plan::{InForce, Live, Plan};
 use crate::secret::Environment;
 use crate::store::{Store, StoreError};
 
@@ -20,29 +22,66 @@ use crate::store::{Store, StoreError};
 /// # Errors
 /// When neither the daemon nor the store can be asked.
 pub(super) async fn ask(config: Option<&Path>, output: Output, request: Request) -> anyhow::Result<Exit> {
-    match asked(config, request).await? {
-        Ok(answer) => {
-            match output {
-                Output::Human => page::write(&answer::human(&answer))?,
-                Output::Json => page::json(&answer::document(&answer)?)?,
-            }
-            Ok(exit(&answer))
-        }
-        Err(refused) => anyhow::bail!("{refused}"),
+    told(asked(config, request).await?, output)
+}
+
+fn told(answer: Result<Answer, Refused>, output: Output) -> anyhow::Result<Exit> {
+    let answer = answer.map_err(|refused| anyhow::anyhow!("{refused}"))?;
+    match output {
+        Output::Human => page::write(&answer::human(&answer))?,
+        Output::Json => page::json(&answer::document(&answer)?)?,
     }
+    Ok(exit(&answer))
+}
+
+/// Lists messages, or those that were given up.
+///
+/// # Errors
+/// When neither the daemon nor the store can be asked.
+pub(super) async fn alerts(config: Option<&Path>, output: Output, dead: bool) -> anyhow::Result<Exit> {
+    let mut answer = asked(config, Request::Alerts {}).await?;
+    if let Ok(Answer::Alerts(messages)) = &mut answer
+        && dead
+    {
+        messages.retain(|message| message.state == MessageState::Dead.as_str());
+    }
+    told(answer, output)
+}
+
+/// Sends a test message: by the daemon, which may see another network and other secrets than we do, or, with none, from
+/// here. No store is needed for that.
+///
+/// # Errors
+/// When there is no such receiver, or the daemon cannot be asked.
+pub(super) async fn receiver_test(config: Option<&Path>, output: Output, name: String) -> anyhow::Result<Exit> {
+    let environment = Environment::process();
+    let config = config::load(&config::locate(config, &environment), &environment)?;
+    let request = Request::ReceiverTest { name: name.clone() };
+    let answer = match control::ask(&config.control, &request).await {
+        Ok(answer) => answer,
+        Err(AskError::NoDaemon(_)) => {
+            let receivers = daemon::receivers(&config, &environment)?;
+            trial::receiver(&receivers, &name, Clock::system().now()).await.map(Answer::Tried)
+        }
+        Err(error) => return Err(error.into()),
+    };
+    told(answer, output)
 }
 
 /// A scan that saw less than everything gave no verdict, whoever made it.
 fn exit(answer: &Answer) -> Exit {
     match answer {
         Answer::Scanned(scanned) if scanned.outcome != Outcome::Ok.as_str() => Exit::NoVerdict,
+        Answer::Tried(trial) if trial.error.is_some() => Exit::NoVerdict,
         Answer::Scanned(_)
+        | Answer::Tried(_)
         | Answer::Targets(_)
         | Answer::Target(_)
         | Answer::Drifts(_)
         | Answer::Drift(_)
         | Answer::Decided(_)
         | Answer::Baseline(_)
+        | Answer::Review(_)
         | Answer::Alerts(_)
         | Answer::Alert(_)
         | Answer::Retried(_)
@@ -61,14 +100,17 @@ pub(super) async fn asked(config: Option<&Path>, request: Request) -> anyhow::Re
     let environment = Environment::process();
     let file = config::locate(config, &environment);
     // A daemon can be asked also with an inventory that is wrong by now.
-    let places = config::places(&file, &environment)?;
+    let places = match config::places(&file, &environment) {
+        Ok(places) => places,
+        // With the mistakes of the inventory, if there are any.
+        Err(mistakes) => return Err(config::load(&file, &environment).map_or_else(Into::into, |_| mistakes.into())),
+    };
     match control::ask(&places.control, &request).await {
         Ok(answer) => Ok(answer),
         Err(AskError::NoDaemon(socket)) => {
-            let config = config::load(&file, &environment)?;
             // The lock is held until the answer is there: nobody writes behind a running daemon.
             let _lock = Store::lock(&places.store).map_err(|error| locked(&error, &socket))?;
-            let office = alone(config).await?;
+            let office = alone(config::load(&file, &environment)?, &environment).await?;
             let answer = office.answer(request, &control::person(nix::unistd::geteuid().as_raw())).await;
             office.store.close().await.context("failed to close the store")?;
             Ok(answer)
@@ -84,11 +126,12 @@ fn locked(error: &StoreError, socket: &Path) -> anyhow::Error {
     )
 }
 
-async fn alone(config: Config) -> anyhow::Result<Office> {
+async fn alone(config: Config, environment: &Environment) -> anyhow::Result<Office> {
     let path = config.store.clone();
     let store = Store::open(&path).await.with_context(|| format!("failed to open the store {}", path.display()))?;
     let (_, plan) = InForce::new(Plan::of(&config));
-    Ok(Office { store, clock: Clock::system(), plan, daemon: None })
+    let receivers = Live::new(daemon::receivers(&config, environment)?);
+    Ok(Office { store, clock: Clock::system(), plan, receivers, daemon: None })
 }
 
 /// Reads `--until`: an instant, or a date, which ends with its day in UTC.

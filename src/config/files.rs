@@ -83,21 +83,6 @@ pub(super) fn of(
     files
 }
 
-/// The files that an entry of `inventory` stands for now: its own, or those whose names are of its pattern.
-///
-/// # Errors
-/// When the file is not there, or the pattern's directory cannot be read.
-pub fn expand(listed: &Path) -> io::Result<Vec<PathBuf>> {
-    let name = listed.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    if !name.contains('*') {
-        fs::metadata(listed)?;
-        return Ok(vec![listed.to_owned()]);
-    }
-    let directory = listed.parent().filter(|directory| !directory.as_os_str().is_empty());
-    let found = names(directory.unwrap_or_else(|| Path::new(".")), &name)?;
-    Ok(found.into_iter().map(|name| listed.with_file_name(name)).collect())
-}
-
 fn is_gone(file: &InventoryFile) -> bool {
     match &file.text {
         Err(Missing { error: ConfigError::Vanished, .. }) => true,
@@ -180,6 +165,21 @@ fn names(directory: &Path, pattern: &str) -> io::Result<Vec<std::ffi::OsString>>
     }
     names.sort();
     Ok(names)
+}
+
+/// The files that an entry of `inventory` stands for now: its own, there or not, or those whose names are of its
+/// pattern.
+///
+/// # Errors
+/// When the pattern's directory cannot be read.
+pub fn expand(listed: &Path) -> io::Result<Vec<PathBuf>> {
+    let name = listed.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    if !name.contains('*') {
+        return Ok(vec![listed.to_owned()]);
+    }
+    let directory = listed.parent().filter(|directory| !directory.as_os_str().is_empty());
+    let names = names(directory.unwrap_or_else(|| Path::new(".")), &name)?;
+    Ok(names.into_iter().map(|name| listed.with_file_name(name)).collect())
 }
 
 /// The same file under two spellings is read once.

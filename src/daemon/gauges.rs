@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use jiff::Timestamp;
+
 use crate::clock::Clock;
 use crate::http::GaugeSource;
 use crate::metrics::{self, FacetSight, Metrics, TargetGauges, TargetRow};
@@ -13,6 +15,7 @@ use crate::model::target::TargetId;
 use crate::plan::{InForce, Plan};
 use crate::scan::{Scanner, Standing};
 use crate::store::{Store, StoreError};
+use crate::watch::schedule;
 
 /// Where gauges are gathered.
 #[derive(Debug)]
@@ -40,7 +43,7 @@ impl GaugeRoom {
         let stored = self.store.gauges(now).await?;
         let shown = if metrics::shows_each(plan.targets.len()) { usize::MAX } else { 0 };
         let mut rows: BTreeMap<TargetId, TargetRow> =
-            plan.targets.iter().take(shown).map(|(id, target)| (id.clone(), self.row(target))).collect();
+            plan.targets.iter().take(shown).map(|(id, target)| (id.clone(), self.row(target, now))).collect();
         for baseline in &stored.baselines {
             if let Some(row) = rows.get_mut(&baseline.target) {
                 row.baseline_reviewed = Some(baseline.reviewed);
@@ -61,13 +64,15 @@ impl GaugeRoom {
         Ok(TargetGauges { targets: rows.into_values().collect(), incidents, oldest_undecided: stored.oldest_undecided })
     }
 
-    fn row(&self, target: &Target) -> TargetRow {
+    fn row(&self, target: &Target, now: Timestamp) -> TargetRow {
+        let past = self.scanner.past(&target.id);
         let Standing { up, blocked, confirmed, credential_ok, last_success, certificate_ends, facets } =
             self.scanner.standing(&target.id);
         TargetRow {
             summary: target.summary(),
             up,
             blocked,
+            stale: !target.paused && schedule::is_stale(&target.cadence, &target.id, &past, now),
             confirmed,
             credential_ok: target.auth.as_ref().and(credential_ok),
             last_success,
@@ -96,6 +101,12 @@ impl GaugeRoom {
         }
         let waiting: Vec<_> = waiting.into_iter().map(|(name, (count, age))| (name, count, age)).collect();
         self.metrics.tell_waiting(&waiting);
+        let conditions = self.store.conditions().await?;
+        for receiver in &plan.receivers {
+            let condition = conditions.iter().find(|(name, _)| name == receiver);
+            let suspended = condition.is_some_and(|(_, condition)| condition.suspended.is_some());
+            self.metrics.receiver_suspended.with_label_values(&[receiver.as_str()]).set(f64::from(u8::from(suspended)));
+        }
         Ok(())
     }
 }

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -40,6 +40,24 @@ pub(super) struct Housekeeping {
     metrics: Arc<Metrics>,
     ready: watch::Sender<Readiness>,
     incidents: watch::Sender<u64>,
+    asked: mpsc::Receiver<oneshot::Sender<()>>,
+}
+
+/// Has the minute's work done out of turn, and waits for it: for who moves wall time and wants to see what follows.
+#[derive(Clone, Debug)]
+pub struct Housekeeper(mpsc::Sender<oneshot::Sender<()>>);
+
+impl Housekeeper {
+    pub(super) fn new() -> (Self, mpsc::Receiver<oneshot::Sender<()>>) {
+        let (sender, asked) = mpsc::channel(1);
+        (Self(sender), asked)
+    }
+
+    /// Whether it was done: not when the daemon has stopped.
+    pub async fn minute(&self) -> bool {
+        let (done, was_done) = oneshot::channel();
+        self.0.send(done).await.is_ok() && was_done.await.is_ok()
+    }
 }
 
 impl Housekeeping {
@@ -48,12 +66,13 @@ impl Housekeeping {
         metrics: Arc<Metrics>,
         ready: watch::Sender<Readiness>,
         incidents: watch::Sender<u64>,
+        asked: mpsc::Receiver<oneshot::Sender<()>>,
     ) -> Self {
-        Self { office, metrics, ready, incidents }
+        Self { office, metrics, ready, incidents, asked }
     }
 
     /// Works until `stop`.
-    pub(super) async fn run(self, mut beats: mpsc::Receiver<()>, stop: CancellationToken, pulse: Pulse) {
+    pub(super) async fn run(mut self, mut beats: mpsc::Receiver<()>, stop: CancellationToken, pulse: Pulse) {
         pulse.wait(For::Disk, self.count()).await;
         let mut health = self.office.store.health();
         self.show(&health.borrow_and_update());
@@ -85,6 +104,11 @@ impl Housekeeping {
                     }
                     late.set(tokio::time::sleep(LATE_BEAT));
                     pulse.wait(For::Disk, self.minute(&mut pruning, &mut copies)).await;
+                }
+                Some(done) = self.asked.recv() => {
+                    pulse.wait(For::Disk, self.minute(&mut pruning, &mut copies)).await;
+                    // Who asked may have gone.
+                    let _ = done.send(());
                 }
                 () = &mut late => {
                     tracing::error!(seconds = LATE_BEAT.as_secs(), "the housekeeping beat is late");
@@ -157,6 +181,11 @@ impl Housekeeping {
         if let Err(refused) = self.office.tick().await {
             self.metrics.store_errors.with_label_values(&["commit"]).inc();
             tracing::error!(error = %refused, "the minute's tick could not be settled");
+        }
+        if let Some(daemon) = &self.office.daemon
+            && let Err(error) = daemon.scanner.minute().await
+        {
+            self.failed("commit", &error, "rounds over the fleet could not be told; they are told the next time");
         }
         let now = self.office.clock.now();
         if let Err(error) = pruning.minute(&self.office.store, self.office.plan.plan().retention, now).await {

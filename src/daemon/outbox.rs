@@ -7,21 +7,27 @@ use std::time::Duration;
 use jiff::Timestamp;
 use secrecy::SecretString;
 
-use crate::deliver::{Outbox, Sender, Tally};
-use crate::judge::notices::fold_notices;
+use crate::deliver::condition::{self, Report, Say};
+use crate::deliver::{Outbox, Record, Sender, Tally};
+use crate::judge::notices::{Desk, fold_notices};
 use crate::metrics::Metrics;
-use crate::model::incident::IncidentId;
+use crate::model::bulletin::Bulletin;
+use crate::model::condition::{Condition, Fate};
+use crate::model::incident::{Incident, IncidentId};
 use crate::model::notice::{Body, Message};
 use crate::model::secret::SecretRef;
 use crate::plan::{InForce, Live};
 use crate::receiver::error::{DeliveryError, Reason};
 use crate::receiver::{Receivers, Secrets};
 use crate::secret::Environment;
-use crate::store::{Store, StoreError};
+use crate::store::{Store, StoreError, Tried};
 
-/// The store, as what holds what is owed.
+/// The store, as what holds what is owed, and the plan that says to whom.
 #[derive(Clone, Debug)]
-pub(super) struct StoreOutbox(pub(super) Store, pub(super) InForce);
+pub(super) struct StoreOutbox {
+    pub(super) store: Store,
+    pub(super) plan: InForce,
+}
 
 /// How often it is looked at whether a receiver that left is back; a reload that brings it back looks at once.
 pub(super) const GONE_FOR: Duration = Duration::from_hours(1);
@@ -30,49 +36,134 @@ impl Outbox for StoreOutbox {
     type Error = StoreError;
 
     async fn fold_due(&self, now: Timestamp) -> Result<(), StoreError> {
-        let waiting = self.0.due_notices(now).await?;
+        let waiting = self.store.due_notices(now).await?;
         if waiting.is_empty() {
             return Ok(());
         }
-        let incidents: BTreeSet<IncidentId> = waiting.iter().map(|notice| notice.incident).collect();
-        let told = self.0.told(&incidents.into_iter().collect::<Vec<_>>()).await?;
-        let mut bodies: BTreeMap<(IncidentId, u32), Body> = BTreeMap::new();
-        for notice in &waiting {
-            let body = self.0.revision(notice.incident, notice.revision, None).await?;
-            if let Some(body) = body {
-                bodies.insert((notice.incident, notice.revision), body);
-            }
+        let ids: BTreeSet<IncidentId> = waiting.iter().map(|notice| notice.incident).collect();
+        let told = self.store.told(&ids.iter().copied().collect::<Vec<_>>()).await?;
+        let undelivered = self.store.undelivered().await?;
+        let mut incidents: BTreeMap<IncidentId, Incident> = BTreeMap::new();
+        for id in ids {
+            incidents.extend(self.store.incident(id).await?.map(|incident| (id, incident)));
         }
-        let folded =
-            fold_notices(&waiting, &|incident, revision| bodies.get(&(incident, revision)).cloned(), &told, now);
-        self.0.fold(&folded.messages, &folded.dropped).await
+        let newest = incidents.values().map(|incident| (incident.id, incident.revision));
+        let wanted: BTreeSet<(IncidentId, u32)> =
+            waiting.iter().map(|notice| (notice.incident, notice.revision)).chain(newest).collect();
+        let mut bodies: BTreeMap<(IncidentId, u32), Body> = BTreeMap::new();
+        for (incident, revision) in wanted {
+            let body = self.store.revision(incident, revision, None).await?;
+            bodies.extend(body.map(|body| ((incident, revision), body)));
+        }
+        let plan = self.plan.plan();
+        let fold = {
+            let desk = Desk {
+                revisions: &|incident, revision| bodies.get(&(incident, revision)).cloned(),
+                incidents: &|id| incidents.get(&id).cloned(),
+                told: &told,
+                undelivered: &undelivered,
+                routes: &plan.routes,
+                receivers: &plan.receivers,
+            };
+            fold_notices(&waiting, &desk, now)
+        };
+        self.store.fold(&fold).await
     }
 
     async fn due_messages(&self, now: Timestamp) -> Result<Vec<Message>, StoreError> {
-        let plan = self.1.plan();
+        let plan = self.plan.plan();
         let (due, gone): (Vec<_>, Vec<_>) =
-            self.0.due_messages(now).await?.into_iter().partition(|due| plan.receivers.contains(&due.receiver));
+            self.store.due_messages(now).await?.into_iter().partition(|due| plan.receivers.contains(&due.receiver));
         for message in gone {
             let until = now.saturating_add(GONE_FOR).unwrap_or(Timestamp::MAX);
-            self.0.hold_receiver(&message.receiver, until).await?;
+            self.store.hold_receiver(&message.receiver, until).await?;
         }
         Ok(due)
     }
 
-    async fn next_due(&self) -> Result<Option<Timestamp>, StoreError> {
-        self.0.next_due().await
+    async fn next_due(&self, now: Timestamp) -> Result<Option<Timestamp>, StoreError> {
+        self.store.next_due(now).await
     }
 
-    async fn mark_sent(&self, id: &str, at: Timestamp) -> Result<(), StoreError> {
-        self.0.mark_sent(id, at).await
+    async fn condition(&self, receiver: &str) -> Result<Condition, StoreError> {
+        self.store.condition(receiver).await
     }
 
-    async fn mark_failed(&self, id: &str, attempts: u32, next_at: Timestamp, error: &str) -> Result<(), StoreError> {
-        self.0.mark_failed(id, attempts, next_at, error).await
+    async fn record(&self, record: &Record, now: Timestamp) -> Result<(), StoreError> {
+        let posts = match record.say {
+            Some(say) => self.posts(record, say, now).await?,
+            None => Vec::new(),
+        };
+        let tried = Tried {
+            message: &record.message,
+            receiver: &record.receiver,
+            fate: &record.fate,
+            condition: &record.condition,
+            recovered: matches!(record.say, Some(Say::Recovered { .. })),
+            posts: &posts,
+        };
+        self.store.writer().await.tried(&tried, now).await
+    }
+}
+
+impl StoreOutbox {
+    /// What the other receivers are told of one, and which: of an end those who were told the beginning, of all else
+    /// those that take messages themselves. Where there are none, log and metrics tell it alone.
+    async fn posts(
+        &self,
+        record: &Record,
+        say: Say,
+        now: Timestamp,
+    ) -> Result<Vec<(Bulletin, Vec<String>)>, StoreError> {
+        let Record { message, receiver, fate, condition, .. } = record;
+        let plan = self.plan.plan();
+        if !plan.receivers.contains(receiver) {
+            // Who takes a receiver out of the configuration needs nobody to say that it gets nothing any more.
+            return Ok(Vec::new());
+        }
+        let others: Vec<String> = plan.receivers.iter().filter(|other| *other != receiver).cloned().collect();
+        let counts = self.store.pending_counts().await?;
+        let mine = counts.iter().find(|pending| pending.receiver == *receiver);
+        let (gone, error) = match fate {
+            Fate::Sent => ((1, 0), ""),
+            Fate::Again { error, .. } => ((0, 0), error.as_str()),
+            Fate::Dead { error, .. } => ((1, 1), error.as_str()),
+        };
+        let bulletin = condition::bulletin(&Report {
+            say,
+            receiver,
+            condition,
+            // The counts are of before this try.
+            waiting: mine.map_or(0, |mine| mine.messages).saturating_sub(gone.0),
+            given_up: mine.map_or(0, |mine| mine.dead).saturating_add(gone.1),
+            message,
+            error,
+            now,
+        });
+        let to = match say {
+            Say::Recovered { since } => self.told_failing(receiver, since, &bulletin, &others).await?,
+            Say::Failing | Say::Suspended | Say::GivenUp => {
+                let conditions = self.store.conditions().await?;
+                let suspended =
+                    |name: &String| conditions.iter().any(|(other, it)| other == name && it.suspended.is_some());
+                others.into_iter().filter(|name| !suspended(name)).collect()
+            }
+        };
+        Ok(vec![(bulletin, to)])
     }
 
-    async fn mark_dead(&self, id: &str, attempts: u32, error: &str) -> Result<(), StoreError> {
-        self.0.mark_dead(id, attempts, error).await
+    async fn told_failing(
+        &self,
+        receiver: &str,
+        since: Timestamp,
+        like: &Bulletin,
+        others: &[String],
+    ) -> Result<Vec<String>, StoreError> {
+        let mut told = BTreeSet::new();
+        for key in condition::failing_keys(receiver, since) {
+            told.extend(self.store.posted(&Bulletin { key, ..like.clone() }, others).await?);
+        }
+        Ok(told.into_iter().collect())
     }
 }
 

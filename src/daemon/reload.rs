@@ -29,7 +29,7 @@ const LOGGED: usize = 20;
 #[derive(Debug)]
 pub(super) struct Renewal {
     pub(super) start: AtStart,
-    /// In force.
+    /// In force, but for its targets, which are the plan's: there may be a hundred thousand.
     pub(super) config: Config,
     pub(super) environment: Environment,
     pub(super) office: Arc<Office>,
@@ -61,10 +61,13 @@ pub(super) fn files(config: &Config) -> Files {
 
 impl Renewal {
     async fn renew(&mut self, released: &[PathBuf]) -> Outcome {
-        let config = self.read(released).await?;
-        let changes = Changes::between(&self.config, &config, &self.start);
+        let mut config = self.read(released).await?;
         let (door, receivers) = self.build(&config).map_err(|error| NotReloaded::Failed(format!("{error:#}")))?;
-        let plan = Plan::after(&config, &self.office.plan.plan());
+        let before = self.office.plan.plan();
+        let plan = Plan::after(&config, &before);
+        config.targets = Vec::new();
+        let changes = Changes::between((&self.config, &before.targets), (&config, &plan.targets), &self.start);
+        drop(before);
         let all = self.config.confirm != config.confirm;
         let changed = if all { Changed::All } else { Changed::These(&changes.changed) };
         let swap = |plan| {
@@ -114,7 +117,7 @@ impl Renewal {
         let plan = self.office.plan.plan();
         self.metrics.take_in(&plan.receivers);
         self.metrics.take_out(&plan.receivers);
-        tell_inventory(&self.metrics, &self.config);
+        tell_inventory(&self.metrics, &self.config, plan.targets.len());
         if let Err(error) = self.office.retire().await {
             self.metrics.store_errors.with_label_values(&["commit"]).inc();
             tracing::error!(%error, "what left the inventory could not be settled; it is tried again each minute");
@@ -142,7 +145,7 @@ impl Renewal {
         let carried = |carry: &crate::store::Carry| Carried { was: carry.from.to_string(), is: carry.to.to_string() };
         Reloaded {
             at: Some(self.office.clock.now()),
-            targets: self.config.targets.len(),
+            targets: self.office.plan.plan().targets.len(),
             changes,
             held: held(&self.config),
             carried: carries.taken.iter().map(carried).collect(),
@@ -156,6 +159,7 @@ impl Renewal {
         self.metrics.config_last_reload_successful.set(i64::from(outcome.is_ok()));
         match outcome {
             Ok(reloaded) => {
+                tell_warnings(&self.config);
                 self.metrics.config_last_reload_success.set(self.office.clock.now().as_duration().as_secs_f64());
                 tell_taken(&asked, reloaded);
             }
@@ -200,6 +204,13 @@ fn tell_taken(asked: &str, reloaded: &Reloaded) {
     tell_held(&reloaded.held);
 }
 
+/// Logs what is no mistake and should be known.
+pub(super) fn tell_warnings(config: &Config) {
+    for warning in &config.warnings {
+        tracing::warn!("{warning}");
+    }
+}
+
 /// Logs which files are held.
 pub(super) fn tell_held(held: &[Held]) {
     for Held { file, reason, why } in held {
@@ -218,8 +229,8 @@ pub(super) fn held(config: &Config) -> Vec<Held> {
 }
 
 /// What metrics say of an inventory.
-pub(super) fn tell_inventory(metrics: &Metrics, config: &Config) {
-    metrics.inventory_targets.set(i64::try_from(config.targets.len()).unwrap_or(i64::MAX));
+pub(super) fn tell_inventory(metrics: &Metrics, config: &Config, targets: usize) {
+    metrics.inventory_targets.set(i64::try_from(targets).unwrap_or(i64::MAX));
     let held = config.held.iter().map(|held| (held.path.display().to_string(), held.reason.as_str()));
     metrics.tell_held(&held.collect::<Vec<_>>());
 }

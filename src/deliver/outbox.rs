@@ -5,6 +5,8 @@ use std::future::Future;
 
 use jiff::Timestamp;
 
+use super::condition::Say;
+use crate::model::condition::{Condition, Fate};
 use crate::model::notice::Message;
 use crate::receiver::Receivers;
 use crate::receiver::error::{DeliveryError, Reason};
@@ -22,23 +24,29 @@ pub trait Outbox: Send + Sync {
     /// so that nobody reads of an end before the beginning.
     fn due_messages(&self, now: Timestamp) -> impl Future<Output = Result<Vec<Message>, Self::Error>> + Send;
 
-    /// When the next notice can be folded or the next message sent; in the past when some are due already.
-    fn next_due(&self) -> impl Future<Output = Result<Option<Timestamp>, Self::Error>> + Send;
+    /// When, after `now`, the next notice can be folded or the next message sent; in the past when some are due already.
+    fn next_due(&self, now: Timestamp) -> impl Future<Output = Result<Option<Timestamp>, Self::Error>> + Send;
 
-    /// The message was delivered.
-    fn mark_sent(&self, id: &str, at: Timestamp) -> impl Future<Output = Result<(), Self::Error>> + Send;
+    /// How a receiver fares.
+    fn condition(&self, receiver: &str) -> impl Future<Output = Result<Condition, Self::Error>> + Send;
 
-    /// The try failed, and there will be another.
-    fn mark_failed(
-        &self,
-        id: &str,
-        attempts: u32,
-        next_at: Timestamp,
-        error: &str,
-    ) -> impl Future<Output = Result<(), Self::Error>> + Send;
+    /// Records what a try came to, and tells the other receivers what there is to tell, in one transaction.
+    fn record(&self, record: &Record, now: Timestamp) -> impl Future<Output = Result<(), Self::Error>> + Send;
+}
 
-    /// The message is given up.
-    fn mark_dead(&self, id: &str, attempts: u32, error: &str) -> impl Future<Output = Result<(), Self::Error>> + Send;
+/// What a try came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// The message's id.
+    pub message: String,
+    /// Its receiver.
+    pub receiver: String,
+    /// What becomes of the message.
+    pub fate: Fate,
+    /// How the receiver fares now.
+    pub condition: Condition,
+    /// What the other receivers are told about it.
+    pub say: Option<Say>,
 }
 
 /// What delivers one message once.

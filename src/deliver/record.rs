@@ -3,8 +3,10 @@
 use jiff::Timestamp;
 use rand::Rng;
 
-use super::Tally;
+use super::condition::{self, Say};
+use super::{Record, Tally};
 use crate::backoff::{self, Hint};
+use crate::model::condition::{Condition, Fate};
 use crate::model::notice::Message;
 use crate::receiver::error::{DeliveryError, Reason};
 
@@ -16,14 +18,7 @@ pub(super) struct Done {
     /// How the try ended.
     pub(super) outcome: Result<(), Failure>,
     /// What was decided, when it could not be recorded at once.
-    pub(super) verdict: Option<Verdict>,
-}
-
-impl Done {
-    /// Tries so far, this one included.
-    pub(super) const fn tries(&self) -> u32 {
-        self.message.attempts.saturating_add(1)
-    }
+    pub(super) record: Option<Record>,
 }
 
 /// How a try failed.
@@ -38,7 +33,7 @@ pub(super) enum Failure {
 }
 
 impl Failure {
-    const fn reason(self) -> Reason {
+    pub(super) const fn reason(self) -> Reason {
         match self {
             Self::Delivery(error) => error.reason(),
             Self::Panicked => Reason::Internal,
@@ -56,59 +51,66 @@ impl Failure {
     }
 }
 
-/// What becomes of a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
-    /// It is delivered.
-    Sent,
-    /// It is tried again.
-    Again {
-        /// When.
-        at: Timestamp,
-        /// How the try failed.
-        error: Failure,
-    },
-    /// It is given up.
-    Dead {
-        /// How the last try failed.
-        error: Failure,
-    },
+/// Decides what becomes of the message of `done`, and of its receiver, which fares as `before`.
+pub(super) fn judge(done: &Done, before: &Condition, now: Timestamp, rng: &mut impl Rng) -> Record {
+    let Message { id, receiver, incident, attempts, .. } = &done.message;
+    let (fate, (condition, say)) = match &done.outcome {
+        Ok(()) => (Fate::Sent, condition::taken(before)),
+        Err(failure) => {
+            let fate = fate(failure, *attempts, before, now, rng);
+            let dead = matches!(fate, Fate::Dead { .. });
+            let after = condition::failed(before, failure, dead, incident.is_some(), now);
+            (fate, after)
+        }
+    };
+    Record { message: id.clone(), receiver: receiver.clone(), fate, condition, say }
 }
 
-/// Decides what becomes of the message of `done`.
-pub(super) fn judge(done: &Done, now: Timestamp, rng: &mut impl Rng) -> Verdict {
-    let Err(error) = done.outcome else { return Verdict::Sent };
-    match error.hint().and_then(|hint| backoff::delay_after(done.tries(), hint, rng)) {
-        Some(wait) => Verdict::Again { at: now.saturating_add(wait).unwrap_or(Timestamp::MAX), error },
-        None => Verdict::Dead { error },
+fn fate(failure: &Failure, attempts: u32, before: &Condition, now: Timestamp, rng: &mut impl Rng) -> Fate {
+    let error = failure.to_string();
+    if condition::waits(before, failure) {
+        // A probe uses up none of the message's own tries.
+        return Fate::Again { attempts, at: condition::next_probe(now), error };
+    }
+    let attempts = attempts.saturating_add(1);
+    match failure.hint().and_then(|hint| backoff::delay_after(attempts, hint, rng)) {
+        Some(wait) => Fate::Again { attempts, at: now.saturating_add(wait).unwrap_or(Timestamp::MAX), error },
+        None => Fate::Dead { attempts, error },
     }
 }
 
 /// Tells log and metrics.
-pub(super) fn tell(tally: &impl Tally, done: &Done, verdict: Verdict) {
+pub(super) fn tell(tally: &impl Tally, done: &Done, record: &Record) {
     let Message { id, receiver, incident, .. } = &done.message;
-    let tries = done.tries();
-    match verdict {
-        Verdict::Sent => {
-            tracing::info!(
-                receiver,
-                message_id = id,
-                incident = incident.map(tracing::field::display),
-                tries,
-                "message delivered"
-            );
+    let incident = incident.map(tracing::field::display);
+    let reason = done.outcome.as_ref().err().map_or(Reason::Internal, |failure| failure.reason());
+    match &record.fate {
+        Fate::Sent => {
+            tracing::info!(receiver, message_id = id, incident, "message delivered");
             tally.sent(receiver);
         }
-        Verdict::Again { at, error } => {
-            tracing::warn!(receiver, message_id = id, incident = incident.map(tracing::field::display), tries, next_at = %at, %error, "message not delivered");
-            tally.failed(receiver, error.reason());
+        Fate::Again { attempts, at, error } => {
+            tracing::warn!(receiver, message_id = id, incident, tries = attempts, next_at = %at, error, "message not delivered");
+            tally.failed(receiver, reason);
         }
-        Verdict::Dead { error } => {
+        Fate::Dead { attempts, error } => {
             tracing::error!(
-                receiver, message_id = id, incident = incident.map(tracing::field::display), tries, %error,
+                receiver,
+                message_id = id,
+                incident,
+                tries = attempts,
+                error,
                 "message given up; `driftd alerts retry` sends it again"
             );
-            tally.dead(receiver, error.reason());
+            tally.dead(receiver, reason);
         }
+    }
+    match record.say {
+        Some(Say::Failing) => tracing::error!(receiver, "the receiver takes no messages; the others are told"),
+        Some(Say::Suspended) => {
+            tracing::error!(receiver, "the receiver is suspended: it is tried once a day, and its messages wait");
+        }
+        Some(Say::Recovered { since }) => tracing::info!(receiver, %since, "the receiver takes messages again"),
+        Some(Say::GivenUp) | None => {}
     }
 }

@@ -4,8 +4,10 @@ use rand::SeedableRng as _;
 use rand::rngs::StdRng;
 use tokio::sync::{Semaphore, watch};
 
+use super::condition::Say;
 use super::*;
 use crate::clock::Hand;
+use crate::model::condition::{Condition, Fate};
 use crate::model::notice::MessageState;
 use crate::receiver::error::Reason;
 use crate::receiver::sample;
@@ -16,6 +18,12 @@ struct Memory {
     /// Notices: when they are due, and the message they fold into.
     waiting: Vec<(Timestamp, Message)>,
     messages: BTreeMap<String, Message>,
+    conditions: BTreeMap<String, Condition>,
+    /// What the other receivers are told of one.
+    said: Vec<(String, Say)>,
+    /// The next look for what is due waits until this is false, and says so.
+    moves_clock: bool,
+    waits_for_clock: bool,
     /// Operations that fail.
     broken: BTreeSet<&'static str>,
     /// Operations that have failed.
@@ -45,10 +53,6 @@ impl Fake {
             }
         });
         result
-    }
-
-    fn mark(&self, operation: &'static str, id: &str, change: impl FnOnce(&mut Message)) -> Result<(), Full> {
-        self.change(operation, |memory| change(memory.messages.get_mut(id).unwrap()))
     }
 
     async fn until(&self, reached: impl FnMut(&Memory) -> bool) {
@@ -88,32 +92,41 @@ impl Outbox for Fake {
         Ok(heads.into_values().collect())
     }
 
-    async fn next_due(&self) -> Result<Option<Timestamp>, Full> {
+    async fn next_due(&self, _: Timestamp) -> Result<Option<Timestamp>, Full> {
+        if self.0.borrow().moves_clock {
+            self.0.send_modify(|memory| memory.waits_for_clock = true);
+            self.until(|memory| !memory.moves_clock).await;
+        }
         let memory = self.0.borrow();
         let pending = memory.messages.values().filter(|message| message.state == MessageState::Pending);
         Ok(pending.map(|message| message.next_at).chain(memory.waiting.iter().map(|(due, _)| *due)).min())
     }
 
-    async fn mark_sent(&self, id: &str, at: Timestamp) -> Result<(), Full> {
-        self.mark("mark", id, |message| {
-            message.state = MessageState::Sent;
-            message.sent_at = Some(at);
-        })
+    async fn condition(&self, receiver: &str) -> Result<Condition, Full> {
+        Ok(self.0.borrow().conditions.get(receiver).cloned().unwrap_or_default())
     }
 
-    async fn mark_failed(&self, id: &str, attempts: u32, next_at: Timestamp, error: &str) -> Result<(), Full> {
-        self.mark("mark", id, |message| {
-            message.attempts = attempts;
-            message.next_at = next_at;
-            message.error = Some(error.to_owned());
-        })
-    }
-
-    async fn mark_dead(&self, id: &str, attempts: u32, error: &str) -> Result<(), Full> {
-        self.mark("mark", id, |message| {
-            message.state = MessageState::Dead;
-            message.attempts = attempts;
-            message.error = Some(error.to_owned());
+    async fn record(&self, record: &Record, now: Timestamp) -> Result<(), Full> {
+        self.change("mark", |memory| {
+            let message = memory.messages.get_mut(&record.message).unwrap();
+            match record.fate.clone() {
+                Fate::Sent => {
+                    message.state = MessageState::Sent;
+                    message.sent_at = Some(now);
+                }
+                Fate::Again { attempts, at, error } => {
+                    message.attempts = attempts;
+                    message.next_at = at;
+                    message.error = Some(error);
+                }
+                Fate::Dead { attempts, error } => {
+                    message.state = MessageState::Dead;
+                    message.attempts = attempts;
+                    message.error = Some(error);
+                }
+            }
+            memory.conditions.insert(record.receiver.clone(), record.condition.clone());
+            memory.said.extend(record.say.map(|say| (record.receiver.clone(), say)));
         })
     }
 }
@@ -371,4 +384,19 @@ async fn a_stop_lets_tries_under_way_end_and_starts_no_more() {
     assert_eq!(outbox.message("a").state, MessageState::Sent);
     assert_eq!(outbox.message("b").state, MessageState::Pending);
     assert!(!peers.sent.lock().unwrap().contains(&"b".to_owned()));
+}
+
+#[tokio::test]
+async fn what_becomes_due_while_a_round_is_made_does_not_wait_for_a_further_change() {
+    let outbox = Fake::of([sample::message("a", "hook")]);
+    let later = start().saturating_add(Duration::from_secs(60)).unwrap();
+    outbox.0.send_modify(|memory| {
+        memory.messages.get_mut("a").unwrap().next_at = later;
+        memory.moves_clock = true;
+    });
+    let running = Running::start(outbox, |_, _| Ok(()), &[]);
+    running.outbox.until(|memory| memory.waits_for_clock).await;
+    running.hand.advance(Duration::from_secs(60));
+    running.outbox.0.send_modify(|memory| memory.moves_clock = false);
+    running.outbox.until_state("a", MessageState::Sent).await;
 }

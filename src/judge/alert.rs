@@ -24,13 +24,16 @@ mod excerpt;
 mod full;
 mod headline;
 mod meanwhile;
+mod reminder;
 mod summary;
 mod tally;
 mod units;
-mod words;
+pub(in crate::judge) mod words;
 
 pub use meanwhile::{Meanwhile, MeanwhileChange};
+pub use reminder::remind;
 use units::UnitStory;
+pub(in crate::judge) use words::span;
 
 /// Everything that a message is composed from.
 #[derive(Debug)]
@@ -126,7 +129,7 @@ const fn is_reply(kind: AlertType) -> bool {
 }
 
 /// The incident's state for people.
-fn state(incident: &Incident) -> &'static str {
+pub(super) fn state(incident: &Incident) -> &'static str {
     let mut standing = incident.units.iter().filter(|unit| unit.mark.stands()).peekable();
     if incident.ended.is_some() {
         "ended"
@@ -168,14 +171,12 @@ fn impact(told: &[UnitStory<'_>]) -> Vec<Impact> {
 
 /// How to decide on exactly what this message shows; sight is acked, never accepted.
 fn commands(story: &Story<'_>, told: &[UnitStory<'_>]) -> AlertCommands {
-    const ACK: SignedDuration = SignedDuration::from_hours(7 * 24);
     let standing: Vec<u32> = told.iter().filter(|told| told.unit.mark.stands()).map(|told| told.unit.n).collect();
     if story.incident.ended.is_some() || standing.is_empty() {
         return AlertCommands::default();
     }
     let reference = words::reference(story.incident);
-    let until = story.now.checked_add(ACK).unwrap_or(story.now).strftime("%Y-%m-%d");
-    let ack = format!("driftd drift ack {reference} --until {until}");
+    let ack = ack(&reference, story.now);
     if story.incident.kind == IncidentKind::Sight {
         return AlertCommands { ack, ..AlertCommands::default() };
     }
@@ -194,6 +195,13 @@ fn commands(story: &Story<'_>, told: &[UnitStory<'_>]) -> AlertCommands {
         reject: format!("driftd drift reject {reference} --reason \"...\""),
         ack,
     }
+}
+
+/// A week of quiet.
+fn ack(reference: &str, now: Timestamp) -> String {
+    const WEEK: SignedDuration = SignedDuration::from_hours(7 * 24);
+    let until = now.checked_add(WEEK).unwrap_or(now).strftime("%Y-%m-%d");
+    format!("driftd drift ack {reference} --until {until}")
 }
 
 #[cfg(test)]

@@ -57,6 +57,11 @@ pub fn is_loss(row: &DriftRow) -> bool {
     row.drift.facet.facet == Facet::Scan && is_endpoint(&row.drift.path)
 }
 
+/// Whether it stands, and may be told.
+const fn stands(row: &DriftRow) -> bool {
+    !row.state.is_ended() && row.suppressed.is_none()
+}
+
 /// The host that a URL names, for people; empty where it names none.
 #[must_use]
 pub fn name(url: &str) -> String {
@@ -73,7 +78,7 @@ pub fn host_step(
     host: &Host<'_>,
     owner: &Owner<'_>,
 ) -> IncidentStep {
-    let own = rows.values().filter(|row| is_loss(row) && row.suppressed.is_none()).max_by_key(|row| !row.state.is_ended()).cloned();
+    let own = rows.values().filter(|row| is_loss(row)).max_by_key(|row| stands(row)).cloned();
     let known = standing.iter().find(|incident| incident.is_shared() && incident.is_about(owner.target));
     let known = known.or_else(|| joined(own.as_ref()?, host));
     let Some((mut incident, listed)) =
@@ -107,11 +112,11 @@ pub fn host_step(
             (None, None)
         }
     };
-    // What the inventory does not want told is in no incident.
-    for row in rows.values_mut().filter(|row| row.suppressed.is_some() && row.incident == Some(incident.id)) {
+    let event = kind.map(|kind| incident::event(kind, &incident, &before, reason, owner));
+    // Who is not told any more has left.
+    for row in rows.values_mut().filter(|row| row.incident == Some(incident.id) && row.suppressed.is_some()) {
         row.incident = None;
     }
-    let event = kind.map(|kind| incident::event(kind, &incident, &before, reason, owner));
     IncidentStep { incident: Some(incident).filter(|incident| known != Some(incident)), event }
 }
 
@@ -126,13 +131,8 @@ const fn is_confirmed(row: &DriftRow) -> bool {
     }
 }
 
-/// The loss of one of the kin, where it is told.
-fn loss_of(kin: &Kin) -> Option<&DriftRow> {
-    kin.lost.as_ref().filter(|row| row.suppressed.is_none())
-}
-
 fn is_alone(row: &DriftRow) -> bool {
-    is_confirmed(row) && row.incident.is_none()
+    is_confirmed(row) && row.incident.is_none() && stands(row)
 }
 
 /// Whether two losses began in one window.
@@ -143,7 +143,8 @@ fn are_near(one: &DriftRow, other: &DriftRow, confirm: &Confirm) -> bool {
 
 /// An incident of the target's kin that its loss, confirmed just now, belongs to as well: the oldest.
 fn joined<'a>(own: &DriftRow, host: &Host<'a>) -> Option<&'a Incident> {
-    let near = host.kin.iter().filter(|kin| loss_of(kin).is_some_and(|lost| are_near(own, lost, host.confirm)));
+    let is_near = |lost: &DriftRow| stands(lost) && are_near(own, lost, host.confirm);
+    let near = host.kin.iter().filter(|kin| kin.lost.as_ref().is_some_and(is_near));
     let incidents = near.filter_map(|kin| kin.incident.as_ref()).filter(|incident| is_of_endpoints(incident));
     incidents.filter(|_| is_alone(own)).min_by_key(|incident| (incident.opened_at, incident.id))
 }
@@ -159,12 +160,12 @@ fn is_of_endpoints(incident: &Incident) -> bool {
 /// A new incident, when kin are lost in the window of the target's loss, and what it tells besides that.
 fn opened(own: &DriftRow, host: &Host<'_>, owner: &Owner<'_>) -> Option<(Incident, BTreeSet<Fingerprint>)> {
     let lost =
-        |kin: &&Kin| loss_of(kin).is_some_and(|lost| lost.incident.is_none() && are_near(own, lost, host.confirm));
+        |kin: &&Kin| kin.lost.as_ref().is_some_and(|lost| lost.incident.is_none() && are_near(own, lost, host.confirm));
     let kin: Vec<&Kin> = host.kin.iter().filter(lost).collect();
     if kin.is_empty() || !is_alone(own) {
         return None;
     }
-    let listed = kin.iter().filter_map(|kin| loss_of(kin)).map(|lost| lost.drift.fingerprint).collect();
+    let listed = kin.iter().filter_map(|kin| kin.lost.as_ref()).map(|lost| lost.drift.fingerprint).collect();
     let incident = Incident {
         id: incident::new_id(owner, own.drift.fingerprint),
         owner: owner.target.clone(),
@@ -195,12 +196,12 @@ fn members<'a>(
     owner: &Owner<'a>,
 ) -> Vec<Lost<'a>> {
     let told = |row: &DriftRow| row.incident == Some(incident.id) || listed.contains(&row.drift.fingerprint);
-    let kin = host.kin.iter().filter_map(|kin| Some(Lost { target: &kin.target.id, row: loss_of(kin)? }));
-    let mut members: Vec<Lost<'a>> = kin.filter(|lost| told(lost.row)).collect();
+    let kin = host.kin.iter().filter_map(|kin| Some(Lost { target: &kin.target.id, row: kin.lost.as_ref()? }));
+    let mut members: Vec<Lost<'a>> = kin.filter(|lost| stands(lost.row) && told(lost.row)).collect();
     let is_new = |own: &DriftRow| {
         is_alone(own) && (members.is_empty() || members.iter().any(|lost| are_near(own, lost.row, host.confirm)))
     };
-    if let Some(row) = own.filter(|row| !row.state.is_ended() && (told(row) || is_new(row))) {
+    if let Some(row) = own.filter(|row| stands(row) && (told(row) || is_new(row))) {
         members.push(Lost { target: owner.target, row });
     }
     members.sort_by_key(|lost| lost.target);
@@ -272,6 +273,9 @@ fn ended(before: &[Unit], reason: EndReason) -> Vec<Unit> {
 
 /// How the last of them left.
 fn end_reason(own: Option<&DriftRow>, transitions: &[Transition]) -> EndReason {
+    if own.is_some_and(|own| own.suppressed.is_some()) {
+        return EndReason::Ignored;
+    }
     let turn = own.and_then(|own| transitions.iter().find(|transition| transition.id == own.id));
     match turn.map(|transition| transition.turn) {
         Some(Turn::Ended { from, to }) => incident::reason_of(from, to).unwrap_or(EndReason::Reverted),
@@ -282,7 +286,7 @@ fn end_reason(own: Option<&DriftRow>, transitions: &[Transition]) -> EndReason {
 /// Whose losses `incident` tells in `kin`'s rows; for the message.
 pub fn losses<'a>(incident: &'a Incident, kin: &'a [Kin]) -> impl Iterator<Item = &'a DriftRow> {
     let told = |row: &&DriftRow| is_told(incident, row);
-    kin.iter().filter_map(|kin| loss_of(kin)).filter(told)
+    kin.iter().filter_map(|kin| kin.lost.as_ref()).filter(told)
 }
 
 fn is_told(incident: &Incident, row: &DriftRow) -> bool {

@@ -12,6 +12,7 @@ use jiff::Timestamp;
 
 use super::fold::Folding;
 use super::life::{Transition, Turn, is_sight};
+use super::notices;
 use crate::model::alert::AlertType;
 use crate::model::digest::Digest;
 use crate::model::drift::{DriftRow, DriftState, Fingerprint};
@@ -268,6 +269,7 @@ pub(super) fn event(
         target: owner.target.clone(),
         severity: units().map(|unit| unit.severity).max().unwrap_or(Severity::Info),
         impact,
+        urgent: incident.kind == IncidentKind::Sight || units().any(notices::is_urgent),
         reason,
         at: owner.now,
     }

@@ -91,6 +91,8 @@ pub fn recheck(memory: &BTreeMap<FacetName, FacetMemory>, confirm: &Confirm, now
 fn count(facet: &mut FacetMemory, digest: Option<Digest>, complete: bool, now: Timestamp) -> bool {
     match &mut facet.joining {
         Some(joining) if joining.digest == digest => {
+            // A clock that was put back must not keep it waiting.
+            joining.since = joining.since.min(now);
             if complete {
                 joining.sightings = joining.sightings.saturating_add(1);
             }

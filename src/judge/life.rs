@@ -10,7 +10,9 @@
 //! - "As often in a row as it took to open" is read as the whole threshold of its class, time included.
 //! - Sight (`sight`), places with too many values (`unsteady`) and mixed fleets (`mixed`) have rules of their own.
 
+mod blind;
 mod mixed;
+mod recount;
 mod row;
 mod sight;
 mod unsteady;
@@ -29,6 +31,7 @@ use crate::model::pointer::Pointer;
 use crate::model::policy::Policy;
 use crate::model::target::TargetId;
 
+pub use blind::{is_due as is_due_blind, see_blind};
 pub use mixed::remember_run;
 
 /// Where and when a step happens, and what it takes to confirm.
@@ -42,6 +45,8 @@ pub struct Moment<'a> {
     pub confirm: &'a Confirm,
     /// What the inventory wishes: for the drifts that life makes itself.
     pub policy: &'a Policy,
+    /// We were offline ourselves until then: failures count anew from there.
+    pub blind_until: Option<Timestamp>,
     /// Now.
     pub now: Timestamp,
 }
@@ -244,7 +249,7 @@ fn steady(step: &mut LifeStep, group: &Group<'_>, seen: bool, at: &Moment<'_>) {
             None if seen => Look::Back,
             None => Look::Unseen,
         };
-        let mut row = (*before).clone();
+        let mut row = recount::of(before, at);
         let turn = row::step(&mut row, look, at);
         step.keep(Some(before), row, turn);
     }
@@ -270,6 +275,12 @@ impl LifeStep {
             self.changed.insert(row.id);
         }
         self.rows.push(row);
+    }
+
+    /// Notes that a row of the step has turned.
+    fn turned(&mut self, row: &DriftRow, turn: Turn) {
+        self.transitions.push(Transition { id: row.id, facet: row.drift.facet, path: row.drift.path.clone(), turn });
+        self.changed.insert(row.id);
     }
 
     /// A step that changes nothing yet.

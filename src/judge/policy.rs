@@ -1,7 +1,7 @@
 //! What the inventory wishes for a target's drifts: another severity, silence, acceptance without a person.
 //!
 //! The order (design, section 4): the case's severity, raised by notes; narrowed where nobody uses the item
-//! ([`consumers`](super::consumers)); then `severity`, the last match wins. `ignore` and `set: off` do not change a
+//! ([`super::consumers`]); then `severity`, the last match wins. `ignore` and `set: off` do not change a
 //! drift: [`suppression`] says whether one is told, and `settle` keeps a suppressed one out of incidents. Which wishes
 //! there are is the configuration's.
 

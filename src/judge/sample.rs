@@ -10,7 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::alert::Story;
 use super::decide::{About, Author, Decision};
 use super::fold::Folding;
-use super::notices::{Folded, fold_notices};
+use super::notices::{Desk, fold_notices};
 use super::settle::{Arrival, Named, Parts, Scene, is_quiet, settle_scan, settle_tick};
 use crate::model::alert::{
     ALERT_SCHEMA, Alert, AlertAfter, AlertBefore, AlertCommands, AlertEvidence, AlertIncident, AlertLedger, AlertType,
@@ -24,7 +24,7 @@ use crate::model::incident::{Incident, IncidentId, IncidentKind, Member, Unit, U
 use crate::model::json::Json;
 use crate::model::judgment::Judgment;
 use crate::model::memory::{LedgerHead, Memory};
-use crate::model::notice::{Body, Message, Notice, Route, Told};
+use crate::model::notice::{self, Body, Message, Notice, Route, RouteMatch};
 use crate::model::observation::{Asked, Detection, DetectionState, Outcome};
 use crate::model::pointer::Pointer;
 use crate::model::policy::Policy;
@@ -230,6 +230,18 @@ pub(super) fn items(text: &'static str) -> Show {
     Show::Items(text.split_whitespace().map(item).collect())
 }
 
+/// All that happens goes to `ops` at once.
+pub(super) fn everything_at_once() -> Route {
+    Route {
+        matches: RouteMatch::default(),
+        to: vec!["ops".to_owned()],
+        goes_on: false,
+        group_wait: std::time::Duration::ZERO,
+        group_interval: std::time::Duration::ZERO,
+        repeat: None,
+    }
+}
+
 /// A target with a past; every settlement is checked and applied.
 pub(super) struct World {
     pub(super) memory: Memory,
@@ -264,7 +276,7 @@ impl World {
             confirm: Confirm::default(),
             mode: BaselineMode::FirstSeen,
             policy: Policy::default(),
-            routes: Vec::new(),
+            routes: vec![everything_at_once()],
             receivers: vec!["ops".to_owned()],
             now: at(0),
             incidents: BTreeMap::new(),
@@ -298,6 +310,7 @@ impl World {
             routes: &self.routes,
             receivers: &self.receivers,
             memory: &self.memory,
+            times: crate::model::fleet::Times::default(),
             parts: Parts { fold, compose },
             now: self.now,
         }
@@ -461,32 +474,35 @@ impl World {
     }
 
     /// Folds what is due.
-    pub(super) fn fold(&mut self) -> Folded {
-        let folded = {
-            let bodies = &self.bodies;
-            fold_notices(
-                &self.waiting,
-                &|incident, revision| bodies.get(&(incident, revision)).cloned(),
-                &self.memory.told,
-                self.now,
-            )
-        };
-        let mut gone: BTreeSet<String> = folded.dropped.iter().cloned().collect();
-        for (message, notices) in &folded.messages {
-            gone.extend(notices.iter().cloned());
-            let told = Told {
-                receiver: message.receiver.clone(),
-                incident: message.incident.unwrap(),
-                revision: message.body.alert.incident.as_ref().unwrap().revision,
-                event: message.body.alert.kind,
-                at: self.now,
+    pub(super) fn fold(&mut self) -> notice::Fold {
+        let fold = {
+            let (bodies, incidents) = (&self.bodies, &self.incidents);
+            let desk = Desk {
+                revisions: &|incident, revision| bodies.get(&(incident, revision)).cloned(),
+                incidents: &|id| incidents.get(&id).cloned(),
+                told: &self.memory.told,
+                undelivered: &BTreeSet::new(),
+                routes: &self.routes,
+                receivers: &self.receivers,
             };
-            self.memory.told.retain(|old| (&old.receiver, old.incident) != (&told.receiver, told.incident));
-            self.memory.told.push(told);
-            self.messages.push(message.clone());
+            fold_notices(&self.waiting, &desk, self.now)
+        };
+        let mut gone: BTreeSet<&String> = fold.dropped.iter().collect();
+        for payment in &fold.payments {
+            gone.extend(&payment.notices);
+            for told in &payment.told {
+                self.memory.told.retain(|old| (&old.receiver, old.incident) != (&told.receiver, told.incident));
+                self.memory.told.push(told.clone());
+            }
+            self.messages.push(payment.message.clone());
         }
         self.waiting.retain(|notice| !gone.contains(&notice.id));
-        folded
+        for later in &fold.put_off {
+            let notice = self.waiting.iter_mut().find(|notice| notice.id == later.id).expect("it waits");
+            (notice.lane, notice.due_at) = (later.lane, later.due_at);
+        }
+        self.waiting.extend(fold.owed.iter().cloned());
+        fold
     }
 
     /// The kinds of the messages so far.

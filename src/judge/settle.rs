@@ -25,6 +25,7 @@ use crate::model::baseline::{BaselineFacet, EndedWhy};
 use crate::model::confirm::Confirm;
 use crate::model::drift::{DriftRow, DriftState};
 use crate::model::facet::FacetName;
+use crate::model::fleet::Times;
 use crate::model::incident::{Incident, Unit};
 use crate::model::judgment::Judgment;
 use crate::model::memory::{Memory, ScanMemory};
@@ -60,6 +61,8 @@ pub struct Scene<'a> {
     pub receivers: &'a [String],
     /// The target's past.
     pub memory: &'a Memory,
+    /// What befell the fleet.
+    pub times: Times,
     /// The neighbouring steps.
     pub parts: Parts,
     /// Now.
@@ -103,7 +106,14 @@ impl Arrival {
 
 impl<'a> Scene<'a> {
     const fn moment(&self, seq: u64) -> Moment<'a> {
-        Moment { target: &self.target.id, seq, confirm: self.confirm, policy: self.policy, now: self.now }
+        Moment {
+            target: &self.target.id,
+            seq,
+            confirm: self.confirm,
+            policy: self.policy,
+            blind_until: self.times.blind_until,
+            now: self.now,
+        }
     }
 
     /// The incidents that stand, without acks that are over.
@@ -138,6 +148,8 @@ pub fn settle_scan(scene: &Scene<'_>, snapshot: &Snapshot, judgment: &Judgment, 
     suppress::lift(&mut settlement, scene, &mut gone, Some(judgment));
     let mut step = life::life_step(&gone.rows, judgment, &settlement.facets, &moment);
     step.after(gone);
+    let held = |name: FacetName| scene.memory.baseline.contains_key(&name);
+    life::see_blind(&mut step, &settlement.facets, held, &moment);
     let decision = auto::accept(&mut settlement, scene, snapshot, &judgment.seen, &mut step);
     suppress::mark(&mut settlement, scene, &mut step);
     unused::remember(&mut settlement, scene, &step.rows);

@@ -31,6 +31,8 @@ pub struct TargetRow {
     pub up: Option<bool>,
     /// A block is confirmed.
     pub blocked: bool,
+    /// No scan was completed for more than twice the interval.
+    pub stale: bool,
     /// Its protocol was confirmed in the last scan that saw anything.
     pub confirmed: bool,
     /// Our credential was taken; `None` without one.
@@ -160,6 +162,7 @@ fn series(labels: Vec<LabelPair>, value: f64) -> Metric {
 struct Families {
     up: Family,
     blocked: Family,
+    stale: Family,
     confirmed: Family,
     credential_ok: Family,
     last_success: Family,
@@ -184,6 +187,11 @@ impl Families {
                 "1 when the target answers in its protocol, 0 when it is confirmed unreachable or blocked; absent before anything is known.",
             ),
             blocked: Family::new("target_blocked", &["target"], "1 while a block is confirmed."),
+            stale: Family::new(
+                "target_stale",
+                &["target"],
+                "1 while no scan was completed for more than twice the interval: driftd lags, the target is not to blame.",
+            ),
             confirmed: Family::new(
                 "target_protocol_confirmed",
                 &["protocol", "target"],
@@ -247,10 +255,11 @@ impl Families {
         }
     }
 
-    fn all(self) -> [Family; 14] {
+    fn all(self) -> [Family; 15] {
         [
             self.up,
             self.blocked,
+            self.stale,
             self.confirmed,
             self.credential_ok,
             self.last_success,
@@ -289,6 +298,7 @@ impl Families {
         };
         set(&mut self.up, row.up.map(truth));
         set(&mut self.blocked, Some(truth(row.blocked)));
+        set(&mut self.stale, Some(truth(row.stale)));
         set(&mut self.credential_ok, row.credential_ok.map(truth));
         set(&mut self.last_success, row.last_success.map(seconds));
         set(&mut self.certificate_ends, row.certificate_ends.map(seconds));
@@ -359,6 +369,7 @@ pub(super) fn sample() -> TargetGauges {
             summary: TargetSummary { id, kind, url: "https://mcp.example.com/mcp".to_owned(), labels },
             up: Some(true),
             blocked: false,
+            stale: false,
             confirmed: true,
             credential_ok: Some(true),
             last_success: now,

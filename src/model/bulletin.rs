@@ -1,5 +1,7 @@
-//! What is told of the fleet or of driftd itself, rather than of one incident: the report of a first round, our own
-//! changes, receivers that fail, digests, tests. It becomes an [`Alert`] without an incident.
+//! What is told of the fleet or of driftd itself, rather than of one incident.
+//!
+//! The report of a first round, our own changes, receivers that fail, digests, tests. It becomes an [`Alert`] without an
+//! incident.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};

@@ -25,6 +25,8 @@ pub struct Event {
     pub severity: Severity,
     /// All impacts.
     pub impact: Vec<Impact>,
+    /// Some unit of it is told at once where no route says otherwise; else it can wait for the digest.
+    pub urgent: bool,
     /// For an end: why.
     pub reason: Option<EndReason>,
     /// When.
@@ -44,10 +46,68 @@ pub struct Notice {
     pub revision: u32,
     /// What happened.
     pub event: AlertType,
-    /// When it may be folded into a message.
+    /// What it is folded into.
+    pub lane: Lane,
+    /// When it may be folded.
     pub due_at: Timestamp,
     /// When it was made.
     pub at: Timestamp,
+}
+
+/// What a notice is folded into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Lane {
+    /// A message about its incident.
+    Message,
+    /// The receiver's next digest, unless a message about its incident is due before.
+    Digest,
+}
+
+impl Lane {
+    /// The word in the store.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Message => "message",
+            Self::Digest => "digest",
+        }
+    }
+}
+
+/// A message, the notices it pays, and what its receiver is told by it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Payment {
+    /// The message.
+    pub message: Message,
+    /// Ids of the notices.
+    pub notices: Vec<String>,
+    /// What its receiver knows from now on.
+    pub told: Vec<Told>,
+}
+
+/// What becomes of waiting notices; all of it, or nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fold {
+    /// Messages.
+    pub payments: Vec<Payment>,
+    /// Notices that pay nothing any more: history.
+    pub dropped: Vec<String>,
+    /// Notices that wait longer.
+    pub put_off: Vec<PutOff>,
+    /// What is owed from now on: reminders.
+    pub owed: Vec<Notice>,
+}
+
+/// A notice that waits longer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PutOff {
+    /// Its id.
+    pub id: String,
+    /// What it will be folded into.
+    pub lane: Lane,
+    /// When it may be folded.
+    pub due_at: Timestamp,
 }
 
 /// What a receiver has been told of an incident.
@@ -144,7 +204,8 @@ pub struct Route {
     pub group_wait: std::time::Duration,
     /// Between messages of one group.
     pub group_interval: std::time::Duration,
-    /// From one reminder of an undecided drift to the next; `None` for never.
+    /// From one reminder of an undecided drift to the next: `None` is a day for high and above and never for less,
+    /// nothing at all (a duration of zero) is never.
     pub repeat: Option<std::time::Duration>,
 }
 

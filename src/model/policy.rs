@@ -1,5 +1,7 @@
-//! How an inventory entry wants its changes judged: what it does not want to hear of, what weighs more or less for it,
-//! what needs no person, and who uses what. Applied by the judge, in this order after the rules' own severity.
+//! How an inventory entry wants its changes judged.
+//!
+//! What it does not want to hear of, what weighs more or less for it, what needs no person, and who uses what. Applied
+//! by the judge, in this order after the rules' own severity.
 
 use std::fmt;
 

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::digest::Digest;
-use super::facet::{FacetName, FacetState};
+use super::facet::{FacetName, FacetState, UnseenReason};
 use super::observation::{Asked, Detection, Outcome};
 use super::rule::Severity;
 use super::target::TargetSummary;
@@ -40,6 +40,21 @@ pub struct Snapshot {
     /// How it was asked.
     pub asked: Asked,
     /// Conformance questions.
+    pub checks: Vec<Check>,
+}
+
+/// What a scan says of what it looked at, without any value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Its snapshot.
+    pub digest: Digest,
+    /// What it watched.
+    pub coverage: BTreeMap<FacetName, Coverage>,
+    /// What it did not see, and why.
+    pub unseen: BTreeMap<FacetName, UnseenReason>,
+    /// What it checked.
     pub checks: Vec<Check>,
 }
 

@@ -9,6 +9,7 @@ use super::{Answer, Decision, Office, Refused, document};
 use crate::judge::decide::{About, Author, Decision as Order, Refusal};
 use crate::judge::settle::{self, Named, Parts, Scene};
 use crate::model::digest::Digest;
+use crate::model::fleet::Times;
 use crate::model::incident::IncidentId;
 use crate::model::memory::Memory;
 use crate::model::notice::Body;
@@ -220,6 +221,7 @@ impl Office {
             routes: &plan.routes,
             receivers: &plan.receivers,
             memory,
+            times: self.daemon.as_ref().map_or_else(Times::default, |daemon| daemon.scanner.times()),
             now: self.clock.now(),
             parts: Parts::default(),
         }

@@ -238,6 +238,50 @@ pub struct Baseline {
     pub newest: Option<Digest>,
 }
 
+/// A target that no person has looked at yet.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Reviewed {
+    /// The target.
+    pub target: String,
+    /// Its URL.
+    pub url: String,
+    /// How much of it is watched: `full`, `part` or `nothing`.
+    pub coverage: String,
+    /// What is missing, and why.
+    pub missing: Option<String>,
+    /// Digest of its newest snapshot: what `accept` would take.
+    pub digest: Option<Digest>,
+    /// Accepted facets.
+    pub facets: u32,
+    /// Those of them that no person accepted.
+    pub unreviewed: u32,
+    /// Facets that wait for a person.
+    pub awaiting: Vec<String>,
+    /// What was found, the worst first.
+    pub findings: Vec<ReviewFinding>,
+    /// Findings that were cut.
+    pub more_findings: u32,
+    /// Incidents that stand: accepting the newest snapshot takes their drift too.
+    pub stands: Vec<String>,
+    /// The command that accepts it; empty before a first scan has ended.
+    pub accept: String,
+}
+
+/// A finding of a target's newest scan.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ReviewFinding {
+    /// How bad.
+    pub severity: Severity,
+    /// The rule.
+    pub rule: String,
+    /// The finding in a sentence.
+    pub message: String,
+    /// What was seen.
+    pub evidence: String,
+    /// What to do.
+    pub remedy: String,
+}
+
 /// An accepted facet.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct BaselineFacet {
@@ -317,13 +361,30 @@ pub struct MessageInFull {
     pub alert: Alert,
 }
 
+/// A message that was sent by hand.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Trial {
+    /// The receiver.
+    pub receiver: String,
+    /// The message's id.
+    pub message: String,
+    /// What happened, in order.
+    pub steps: Vec<String>,
+    /// Why it was not delivered, in a word.
+    pub reason: Option<String>,
+    /// Why, in a sentence.
+    pub error: Option<String>,
+    /// What can be done about it.
+    pub advice: Option<String>,
+}
+
 /// A line of the history.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct HistoryLine {
     /// When.
     pub at: Timestamp,
-    /// The target.
-    pub target: String,
+    /// The target; none where it is about driftd itself.
+    pub target: Option<String>,
     /// What happened.
     pub event: String,
     /// Where.

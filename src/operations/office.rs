@@ -7,7 +7,8 @@ use tokio::sync::Notify;
 use super::{Answer, Refused, Request};
 use crate::clock::Clock;
 use crate::model::target::TargetId;
-use crate::plan::InForce;
+use crate::plan::{InForce, Live};
+use crate::receiver::Receivers;
 use crate::reload::{self, Order};
 use crate::scan::Scanner;
 use crate::store::{Store, StoreError};
@@ -23,6 +24,8 @@ pub struct Office {
     pub clock: Clock,
     /// The inventory, and where messages go.
     pub plan: InForce,
+    /// Where messages go.
+    pub receivers: Live<Receivers>,
     /// The daemon's loop and its outbox, when there is a daemon.
     pub daemon: Option<Daemon>,
 }
@@ -59,6 +62,7 @@ impl Office {
             Request::BaselineAccept { id, digest, beside, reason, ticket } => {
                 self.accept_baseline(&id, &digest, beside, reason, ticket, who).await
             }
+            Request::Review {} => self.review().await,
             Request::Alerts {} => self.alerts().await,
             Request::Alert { id } => self.alert(&id).await,
             Request::Retry { id } => self.retry(id).await,
@@ -66,6 +70,7 @@ impl Office {
             Request::Why { reference } => self.why(&reference).await,
             Request::Reload {} => self.renew(Order::Reload, who).await,
             Request::Release { file } => self.renew(Order::Release(file), who).await,
+            Request::ReceiverTest { name } => self.receiver_test(&name).await,
             Request::History { target, limit } => self.history(target.as_deref(), limit).await,
         }
     }

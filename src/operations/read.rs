@@ -11,8 +11,7 @@ use super::document::{
 use super::reference::Reference;
 use super::words::count;
 use super::{Answer, Office, Refused, document};
-use crate::judge;
-use crate::judge::{life, settle};
+use crate::judge::{self, life, settle};
 use crate::model::drift::{DriftRow, DriftState};
 use crate::model::facet::{FacetName, FacetState};
 use crate::model::incident::{Incident as Row, IncidentKind};
@@ -76,9 +75,10 @@ impl Office {
         let written = plan.targets.get(id).into_iter().flat_map(|target| &target.policy.ignore);
         let document = |ignore: &policy::Ignore| {
             let used = memory.scans.ignores.get(&settle::ignore_key(ignore));
-            let kept = memory.drifts.iter().filter(|row| {
-                row.suppressed.is_some() && judge::policy::matches(&ignore.matches, &row.drift)
-            });
+            let kept = memory
+                .drifts
+                .iter()
+                .filter(|row| row.suppressed.is_some() && judge::policy::matches(&ignore.matches, &row.drift));
             document::Ignore {
                 matches: ignore.matches.to_string(),
                 reason: ignore.reason.clone(),
@@ -221,7 +221,7 @@ impl Office {
         let rows = self.store.history(target.as_ref(), limit).await?;
         let lines = rows.into_iter().map(|row| HistoryLine {
             at: row.line.at,
-            target: row.target.to_string(),
+            target: row.target.map(|target| target.to_string()),
             event: row.line.event,
             place: row.line.place.map(|(facet, path)| format!("{facet}{path}")),
             incident: row.line.incident.map(|incident| incident.to_string()),

@@ -13,6 +13,7 @@ use lettre::message::header::{ContentType, HeaderName, HeaderValue};
 use lettre::message::{Attachment, Mailbox, MultiPart, SinglePart};
 
 use super::error::{DeliveryError, Reason};
+use super::trail::Trail;
 use super::{BuildError, Limits, Secrets, message};
 use crate::model::notice::Message;
 use crate::model::receiver::{Email, Smtp};
@@ -50,10 +51,12 @@ impl Mailer {
         message: &Message,
         secrets: &dyn Secrets,
         limits: &Limits,
+        trail: &mut Trail,
     ) -> Result<(), DeliveryError> {
         let mail = self.mail(message).ok_or(DeliveryError::permanent(Reason::Misconfigured))?;
-        let refused = smtp::deliver(&self.smtp, secrets, &mail, message.attempts, limits).await?;
+        let refused = smtp::deliver(&self.smtp, secrets, &mail, message.attempts, limits, trail).await?;
         if refused > 0 {
+            trail.note(|| format!("but not for {refused} of {} recipients", self.to.len()));
             tracing::warn!(
                 receiver = message.receiver,
                 message_id = message.id,
@@ -74,14 +77,15 @@ impl Mailer {
             .from(self.from.clone())
             .subject(one_line(&message::subject(body)))
             .date(SystemTime::try_from(message.at).ok()?)
-            .message_id(Some(format!("<{}@{host}>", token(&message.id))))
+            .message_id(Some(format!("<{}@{host}>", token(&message.id))));
+        if let Some(thread) = &thread {
+            mail = mail.references(thread.clone());
+        }
+        mail = mail
             .raw_header(raw("Auto-Submitted", "auto-generated".to_owned()))
             .raw_header(raw("X-Driftd", one_line(&message::tag(body))));
-        if let Some(thread) = thread {
-            mail = mail.references(thread.clone());
-            if body.reply {
-                mail = mail.in_reply_to(thread);
-            }
+        if let Some(thread) = thread.filter(|_| body.reply) {
+            mail = mail.in_reply_to(thread);
         }
         for to in &self.to {
             mail = mail.to(to.clone());

@@ -189,6 +189,33 @@ impl Reason {
         }
     }
 
+    /// What people can do about it.
+    #[must_use]
+    pub const fn advice(self) -> &'static str {
+        match self {
+            Self::Unreachable => "check the host and the port, and that this machine's network and firewall let it out",
+            Self::Forbidden => "the name must not lead to link-local or metadata addresses: correct its DNS entry",
+            Self::Refused => "nothing listens there: check the port, and whether the server runs",
+            Self::Timeout => "check whether a firewall drops the packets, or whether the server is overloaded",
+            Self::Tls => {
+                "check `tls` and the port, the certificate's name and its date; `ca` trusts a private authority"
+            }
+            Self::Auth => "check the credential, and whether the server asks for one at all",
+            Self::Rejected => "the server's own log says why: check sender, recipients and path",
+            Self::Deferred => "try again in a while; the server's own log says why",
+            Self::RateLimited | Self::Unavailable | Self::ServerError => {
+                "the server's own log says why; driftd goes on trying what is due"
+            }
+            Self::Redirected => "configure the URL that it points to: redirects are not followed",
+            Self::Gone => "the endpoint was removed: configure another URL",
+            Self::Protocol => "something else listens there: check host, port and `tls`",
+            Self::Misconfigured => "check the receiver in driftd.yaml, and what its secrets hold",
+            Self::SecretUnavailable => "set the variable, or let driftd's user read the file",
+            Self::Output => "standard output is closed: see how driftd was started",
+            Self::Internal => "driftd's log says more",
+        }
+    }
+
     /// The reason of a failed connection, by the types in its chain of causes: never by their text.
     pub(super) fn of_connection(error: &(dyn Error + 'static)) -> Self {
         let mut found = Self::Unreachable;

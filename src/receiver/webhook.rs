@@ -21,8 +21,9 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use super::error::{DeliveryError, Reason};
 use super::message;
-use super::resolve::Names;
+use super::resolve::{self, Names};
 use super::signature;
+use super::trail::{self, Trail};
 use super::{BuildError, Limits, Secrets};
 use crate::model::notice::Message;
 use crate::model::receiver::Webhook;
@@ -56,16 +57,54 @@ pub(super) async fn send(
     client: &Client,
     webhook: &Webhook,
     secrets: &dyn Secrets,
+    limits: &Limits,
     message: &Message,
     now: Timestamp,
+    trail: &mut Trail,
 ) -> Result<(), DeliveryError> {
     let url = url(&webhook.url, secrets)?;
+    if trail.is_kept() {
+        on_the_way(&url, webhook, limits, trail).await;
+    }
+    let secure = url.scheme() == "https";
     let body = message::webhook(&message.body).map_err(|_| DeliveryError::permanent(Reason::Misconfigured))?;
     let headers = headers(webhook.secret.as_ref(), secrets, &message.id, now, body.as_bytes())?;
     let answer = client.post(url).headers(headers).body(body).send().await.map_err(|error| unanswered(&error))?;
+    if let Some(peer) = answer.remote_addr() {
+        trail.note(|| format!("connected to {peer}"));
+    }
+    trail.note(|| {
+        if secure { "protected by TLS, with a trusted certificate" } else { "not protected: http" }.to_owned()
+    });
+    trail.note(|| format!("answered with status {}", answer.status().as_u16()));
     let judged = judge(answer.status(), answer.headers(), now);
     drain(answer).await;
     judged
+}
+
+/// What is known before anything is sent. Of a URL that is kept as a secret no part is shown but the addresses.
+async fn on_the_way(url: &Url, webhook: &Webhook, limits: &Limits, trail: &mut Trail) {
+    let port = url.port_or_known_default().unwrap_or(0);
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']).to_owned();
+    let (named, name) = match &webhook.url {
+        TextOrSecret::Text(_) => {
+            (format!("{}://{}:{port}", url.scheme(), url.host_str().unwrap_or_default()), host.as_str())
+        }
+        TextOrSecret::Secret(reference) => (format!("the {} URL of {reference}", url.scheme()), "its host"),
+    };
+    trail.note(|| format!("to {named}"));
+    match &webhook.secret {
+        Some(reference) => trail.note(|| format!("signed with the key of {reference}")),
+        None => trail.note(|| "not signed: no `secret` is configured".to_owned()),
+    }
+    // The client looks the name up again by the same rule; this is for people to read.
+    if host.parse::<std::net::IpAddr>().is_ok() {
+        return;
+    }
+    let found = tokio::time::timeout(limits.webhook, resolve::addresses(&host, port, limits.reachable)).await;
+    if let Ok(Ok(addresses)) = found {
+        trail.note(|| format!("{name} leads to {}", trail::addresses(&addresses)));
+    }
 }
 
 fn url(url: &TextOrSecret, secrets: &dyn Secrets) -> Result<Url, DeliveryError> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -61,10 +62,13 @@ impl AtStart {
 }
 
 impl Changes {
-    /// From `old` to `new`, in a daemon that was started with `start`.
-    pub fn between(old: &Config, new: &Config, start: &AtStart) -> Self {
-        let (before, after) = (targets(old), targets(new));
-        let (added, removed, changed) = differing(&before, &after);
+    /// From `old` to `new`, in a daemon that was started with `start`; their targets are `before` and `after`.
+    pub fn between(
+        (old, before): (&Config, &BTreeMap<TargetId, Arc<Target>>),
+        (new, after): (&Config, &BTreeMap<TargetId, Arc<Target>>),
+        start: &AtStart,
+    ) -> Self {
+        let (added, removed, changed) = differing(before, after);
         let (more, fewer, others) = differing(&receivers(old), &receivers(new));
         Self {
             added,
@@ -86,20 +90,16 @@ impl Changes {
     }
 }
 
-fn targets(config: &Config) -> BTreeMap<TargetId, &Target> {
-    config.targets.iter().map(|target| (target.id.clone(), target)).collect()
-}
-
 fn receivers(config: &Config) -> BTreeMap<String, &Receiver> {
     config.receivers.iter().map(|receiver| (receiver.name.clone(), receiver)).collect()
 }
 
 /// Keys only in `after`, only in `before`, and in both with another value.
 fn differing<K: Ord + Clone, V: PartialEq>(
-    before: &BTreeMap<K, &V>,
-    after: &BTreeMap<K, &V>,
+    before: &BTreeMap<K, V>,
+    after: &BTreeMap<K, V>,
 ) -> (Vec<K>, Vec<K>, Vec<K>) {
-    let missing = |there: &BTreeMap<K, &V>, here: &BTreeMap<K, &V>| {
+    let missing = |there: &BTreeMap<K, V>, here: &BTreeMap<K, V>| {
         here.keys().filter(|key| !there.contains_key(*key)).cloned().collect()
     };
     let others = after.iter().filter(|(key, value)| before.get(*key).is_some_and(|old| old != *value));

@@ -76,17 +76,22 @@ impl Lookout {
     /// Looks at `files`, and again at least every `poll`. They are known once they are [noted](Self::note): whatever was
     /// read before is read once more, since it may have changed before it was looked at.
     pub fn new(files: Files, poll: Duration) -> Self {
-        let mut lookout = Self {
+        let mut lookout = Self { poll, ..Self::closed() };
+        lookout.watcher = lookout.watcher(&files);
+        lookout.look_at(files);
+        lookout
+    }
+
+    /// Sees nothing: files are read anew when somebody asks.
+    pub fn closed() -> Self {
+        Self {
             files: Files::default(),
-            poll,
+            poll: Duration::MAX,
             known: Fingerprint::new(),
             woken: Arc::default(),
             watcher: None,
             watched: BTreeMap::new(),
-        };
-        lookout.watcher = lookout.watcher(&files);
-        lookout.look_at(files);
-        lookout
+        }
     }
 
     /// The files as they are now are those that are read next.

@@ -175,6 +175,12 @@ impl Remembered {
         self.recheck = None;
     }
 
+    /// One more scan, of which nothing counts: it only moves when the next one is due.
+    pub(super) const fn set_aside(&mut self, now: Timestamp, again: Option<Timestamp>) {
+        self.scans.last_at = Some(now);
+        self.recheck = again;
+    }
+
     pub(super) const fn past(&self) -> Past {
         Past { last: self.scans.last_at, recheck: self.recheck, hold: self.scans.not_before, blocked: self.blocked }
     }

@@ -83,5 +83,5 @@ async fn over(conn: &mut SqliteConnection, carry: &Carry, now: Timestamp) -> Res
         .bind(from.as_str())
         .execute(&mut *conn)
         .await?;
-    history::append(conn, to, line).await
+    history::append(conn, Some(to), line).await
 }

@@ -166,7 +166,7 @@ async fn write(
         outbox::owe(&mut tx, notice).await?;
     }
     for line in &settlement.history {
-        history::append(&mut tx, target, line).await?;
+        history::append(&mut tx, Some(target), line).await?;
     }
     memory::write(&mut tx, target, memory).await?;
     tx.commit().await?;

@@ -36,13 +36,13 @@ fn read(row: &SqliteRow) -> Result<HistoryRow, StoreError> {
         incident: row.maybe_parsed("incident")?,
         text: row.text("text")?.to_owned(),
     };
-    Ok(HistoryRow { no: row.int("no")?, target: row.parsed("target")?, line })
+    Ok(HistoryRow { no: row.int("no")?, target: row.maybe_parsed("target")?, line })
 }
 
-/// Adds a line.
+/// Adds a line; without a target it is about driftd itself.
 pub(super) async fn append(
     conn: &mut SqliteConnection,
-    target: &TargetId,
+    target: Option<&TargetId>,
     line: &HistoryLine,
 ) -> Result<(), StoreError> {
     let (facet, path) = match &line.place {
@@ -53,7 +53,7 @@ pub(super) async fn append(
         "INSERT INTO history (at, target, event, facet, path, drift, incident, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
     )
     .bind(millis(line.at))
-    .bind(target.as_str())
+    .bind(target.map(TargetId::as_str))
     .bind(&line.event)
     .bind(facet)
     .bind(path)

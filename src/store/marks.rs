@@ -7,6 +7,15 @@ use super::{Result, Store, Writer};
 /// When the store was put back from a backup (RFC 3339). Whoever has told of it takes it away.
 pub const RESTORED_AT: &str = "restored_at";
 
+/// Since when driftd itself is offline, and what told (JSON); taken away when it is back.
+pub const BLIND: &str = "blind";
+
+/// Until when driftd itself was offline last (RFC 3339): failures count anew from there.
+pub const BLIND_UNTIL: &str = "blind_until";
+
+/// The first round after a time in which nobody looked (JSON); taken away when it was told.
+pub const GAP: &str = "gap";
+
 /// When the store was last written to find out whether it can be.
 pub(super) const WRITTEN_AT: &str = "written_at";
 

@@ -1,7 +1,9 @@
 //! What is owed and what pays it: notices wait, are folded into messages, and messages go out in order.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
-use sqlx::sqlite::SqliteRow;
+use sqlx::sqlite::{SqliteQueryResult, SqliteRow};
 use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
 
 use super::columns::{Columns as _, instant, millis, to_json};
@@ -9,8 +11,9 @@ use super::error::StoreError;
 use super::values::{pack_json, unpack_json};
 use super::views::{Found, MessageFilter, NoticeRow, Pending, Retry};
 use crate::model::bulletin::Bulletin;
+use crate::model::condition::Fate;
 use crate::model::incident::IncidentId;
-use crate::model::notice::{Message, MessageState, Notice, Told};
+use crate::model::notice::{Fold, Message, MessageState, Notice, Told};
 
 /// Messages handed out at a time, so that what is held in memory does not grow with what is owed.
 const BATCH: u32 = 256;
@@ -25,31 +28,44 @@ pub(super) const DUE_NOTICES: &str = "SELECT notice.* FROM \
 /// Of each receiver the one message that is due longest: a backlog of one neither crowds out another nor fills memory.
 pub(super) const DUE_MESSAGES: &str = "SELECT message.* FROM ( \
      SELECT seq, row_number() OVER (PARTITION BY receiver ORDER BY next_at, seq) AS place FROM message AS mine \
-     WHERE state = 'pending' AND next_at <= ? AND NOT EXISTS (SELECT 1 FROM message AS earlier \
+     WHERE state = 'pending' AND next_at <= ?1 AND NOT EXISTS (SELECT 1 FROM condition \
+     WHERE condition.receiver = mine.receiver AND condition.not_before > ?1) \
+     AND NOT EXISTS (SELECT 1 FROM message AS earlier \
      WHERE earlier.state = 'pending' AND earlier.receiver = mine.receiver AND earlier.incident IS mine.incident \
      AND earlier.seq < mine.seq)) AS due CROSS JOIN message ON message.seq = due.seq WHERE due.place = 1 \
-     ORDER BY message.next_at, message.seq LIMIT ?";
+     ORDER BY message.next_at, message.seq LIMIT ?2";
+const WAKE: &str = "UPDATE condition SET not_before = NULL WHERE EXISTS (SELECT 1 FROM message \
+     WHERE message.receiver = condition.receiver AND message.state = 'pending' AND message.attempts = 0)";
+const PAY: &str = "UPDATE notice SET message = ? WHERE id = ? AND receiver = ? AND message IS NULL AND dropped = 0";
+const PUT_OFF: &str = "UPDATE notice SET lane = ?, due_at = ? WHERE id = ? AND message IS NULL AND dropped = 0";
+pub(super) const UNDELIVERED: &str = "SELECT DISTINCT receiver, incident FROM message INDEXED BY message_due \
+     WHERE state = 'pending' AND incident IS NOT NULL";
 pub(super) const NEXT_NOTICE: &str = "SELECT min(due_at) AS due FROM notice WHERE message IS NULL AND dropped = 0";
+/// Of a receiver that rests, when its rest ends.
 pub(super) const NEXT_MESSAGE: &str = "SELECT next_at AS due FROM message AS mine WHERE state = 'pending' \
+     AND NOT EXISTS (SELECT 1 FROM condition WHERE condition.receiver = mine.receiver AND condition.not_before > ?) \
      AND NOT EXISTS (SELECT 1 FROM message AS earlier WHERE earlier.state = 'pending' \
      AND earlier.receiver = mine.receiver AND earlier.incident IS mine.incident AND earlier.seq < mine.seq) \
      ORDER BY next_at LIMIT 1";
+const NEXT_REST: &str = "SELECT min(not_before) AS due FROM condition WHERE not_before > ? AND EXISTS \
+     (SELECT 1 FROM message WHERE message.receiver = condition.receiver AND message.state = 'pending')";
 pub(super) const TOLD: &str = "SELECT told.* FROM json_each(?) AS wanted \
      CROSS JOIN told ON told.incident = wanted.value";
 pub(super) const BY_ID: &str = "SELECT * FROM message WHERE id >= ? AND id < ? LIMIT 2";
+/// What waits for a digest is owed only then, and a reminder only if nobody decides: neither counts as waiting.
 const PENDING: &str = "SELECT receiver, sum(messages) AS messages, sum(notices) AS notices, sum(dead) AS dead, \
      min(oldest) AS oldest FROM ( \
      SELECT receiver, count(*) AS messages, 0 AS notices, 0 AS dead, min(at) AS oldest FROM message \
      WHERE state = 'pending' GROUP BY receiver \
      UNION ALL SELECT receiver, 0, count(*), 0, min(at) FROM notice \
-     WHERE message IS NULL AND dropped = 0 GROUP BY receiver \
+     WHERE message IS NULL AND dropped = 0 AND lane = 'message' AND event <> 'drift.reminder' GROUP BY receiver \
      UNION ALL SELECT receiver, 0, 0, count(*), NULL FROM message WHERE state = 'dead' GROUP BY receiver \
      ) GROUP BY receiver ORDER BY receiver";
 
 /// Writes what is owed. A notice that is there already is the same one: its id says so.
 pub(super) async fn owe(conn: &mut SqliteConnection, notice: &Notice) -> Result<(), StoreError> {
     sqlx::query(
-        "INSERT INTO notice (id, receiver, incident, revision, event, due_at, at) VALUES (?, ?, ?, ?, ?, ?, ?) \
+        "INSERT INTO notice (id, receiver, incident, revision, event, lane, due_at, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?) \
          ON CONFLICT (id) DO NOTHING",
     )
     .bind(&notice.id)
@@ -57,6 +73,7 @@ pub(super) async fn owe(conn: &mut SqliteConnection, notice: &Notice) -> Result<
     .bind(notice.incident.to_string())
     .bind(notice.revision)
     .bind(notice.event.as_str())
+    .bind(notice.lane.as_str())
     .bind(millis(notice.due_at))
     .bind(millis(notice.at))
     .execute(conn)
@@ -67,16 +84,48 @@ pub(super) async fn owe(conn: &mut SqliteConnection, notice: &Notice) -> Result<
 /// All waiting notices of each receiver and incident of which one is due: a message says all that happened.
 pub(super) async fn due_notices(conn: &mut SqliteConnection, now: Timestamp) -> Result<Vec<Notice>, StoreError> {
     let rows = sqlx::query(DUE_NOTICES).bind(millis(now)).fetch_all(conn).await?;
-    rows.iter().map(notice).collect()
+    rows.iter().map(read_notice).collect()
 }
 
-fn notice(row: &SqliteRow) -> Result<Notice, StoreError> {
+/// Pays a notice by a message that tells of several incidents, and notes what its receiver will have been told.
+pub(super) async fn pay(
+    conn: &mut SqliteConnection,
+    notice: &Notice,
+    message: &str,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let done = sqlx::query("UPDATE notice SET message = ? WHERE id = ? AND message IS NULL AND dropped = 0")
+        .bind(message)
+        .bind(&notice.id)
+        .execute(&mut *conn)
+        .await?;
+    if done.rows_affected() != 1 {
+        return Err(StoreError::NotWaiting(notice.id.clone()));
+    }
+    sqlx::query(
+        "INSERT INTO told (incident, receiver, revision, event, at) VALUES (?, ?, ?, ?, ?) \
+         ON CONFLICT (incident, receiver) DO UPDATE SET revision = max(revision, excluded.revision), \
+         event = excluded.event, at = excluded.at",
+    )
+    .bind(notice.incident.to_string())
+    .bind(&notice.receiver)
+    .bind(notice.revision)
+    .bind(notice.event.as_str())
+    .bind(millis(now))
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// A notice.
+pub(super) fn read_notice(row: &SqliteRow) -> Result<Notice, StoreError> {
     Ok(Notice {
         id: row.text("id")?.to_owned(),
         receiver: row.text("receiver")?.to_owned(),
         incident: row.parsed("incident")?,
         revision: row.u32("revision")?,
         event: row.variant("event")?,
+        lane: row.variant("lane")?,
         due_at: row.time("due_at")?,
         at: row.time("at")?,
     })
@@ -91,60 +140,69 @@ pub(super) async fn notices_of(
     let rows = query.bind(incident.to_string()).fetch_all(conn).await?;
     let row = |row: &SqliteRow| {
         let message = row.maybe_text("message")?.map(str::to_owned);
-        Ok(NoticeRow { notice: notice(row)?, message, dropped: row.u32("dropped")? != 0 })
+        Ok(NoticeRow { notice: read_notice(row)?, message, dropped: row.u32("dropped")? != 0 })
     };
     rows.iter().map(row).collect()
 }
 
 /// Makes messages of notices, and notes what their receivers will have been told.
-pub(super) async fn fold(
-    conn: &mut SqliteConnection,
-    messages: &[(Message, Vec<String>)],
-    dropped: &[String],
-) -> Result<(), StoreError> {
-    for (message, notices) in messages {
-        put(&mut *conn, message).await?;
-        for notice in notices {
-            let done = sqlx::query(
-                "UPDATE notice SET message = ? WHERE id = ? AND receiver = ? AND message IS NULL AND dropped = 0",
-            )
-            .bind(&message.id)
-            .bind(notice)
-            .bind(&message.receiver)
-            .execute(&mut *conn)
-            .await?;
-            if done.rows_affected() != 1 {
-                return Err(StoreError::NotWaiting(notice.clone()));
-            }
+///
+/// Told when folded, not when sent: messages of one incident reach a receiver in order, so whatever is folded later
+/// is read later.
+pub(super) async fn fold(conn: &mut SqliteConnection, fold: &Fold) -> Result<(), StoreError> {
+    for payment in &fold.payments {
+        put(&mut *conn, &payment.message).await?;
+        for notice in &payment.notices {
+            let paid = sqlx::query(PAY)
+                .bind(&payment.message.id)
+                .bind(notice)
+                .bind(&payment.message.receiver)
+                .execute(&mut *conn)
+                .await?;
+            waited(notice, &paid)?;
         }
-        tell(&mut *conn, message).await?;
+        for told in &payment.told {
+            tell(&mut *conn, told).await?;
+        }
     }
-    for notice in dropped {
-        let done = sqlx::query("UPDATE notice SET dropped = 1 WHERE id = ? AND message IS NULL AND dropped = 0")
+    for notice in &fold.dropped {
+        let dropped = sqlx::query("UPDATE notice SET dropped = 1 WHERE id = ? AND message IS NULL AND dropped = 0")
             .bind(notice)
             .execute(&mut *conn)
             .await?;
-        if done.rows_affected() != 1 {
-            return Err(StoreError::NotWaiting(notice.clone()));
-        }
+        waited(notice, &dropped)?;
+    }
+    for later in &fold.put_off {
+        let put_off = sqlx::query(PUT_OFF)
+            .bind(later.lane.as_str())
+            .bind(millis(later.due_at))
+            .bind(&later.id)
+            .execute(&mut *conn)
+            .await?;
+        waited(&later.id, &put_off)?;
+    }
+    for notice in &fold.owed {
+        owe(&mut *conn, notice).await?;
     }
     Ok(())
 }
 
-/// Told when folded, not when sent: messages of one incident reach a receiver in order, so whatever is folded later
-/// is read later.
-async fn tell(conn: &mut SqliteConnection, message: &Message) -> Result<(), StoreError> {
-    let Some(incident) = &message.body.alert.incident else { return Ok(()) };
+/// A notice is paid, dropped or put off only while it waits.
+fn waited(notice: &str, done: &SqliteQueryResult) -> Result<(), StoreError> {
+    if done.rows_affected() == 1 { Ok(()) } else { Err(StoreError::NotWaiting(notice.to_owned())) }
+}
+
+async fn tell(conn: &mut SqliteConnection, told: &Told) -> Result<(), StoreError> {
     sqlx::query(
         "INSERT INTO told (incident, receiver, revision, event, at) VALUES (?, ?, ?, ?, ?) \
          ON CONFLICT (incident, receiver) DO UPDATE SET revision = excluded.revision, event = excluded.event, \
          at = excluded.at",
     )
-    .bind(incident.id.to_string())
-    .bind(&message.receiver)
-    .bind(incident.revision)
-    .bind(message.body.alert.kind.as_str())
-    .bind(millis(message.at))
+    .bind(told.incident.to_string())
+    .bind(&told.receiver)
+    .bind(told.revision)
+    .bind(told.event.as_str())
+    .bind(millis(told.at))
     .execute(conn)
     .await?;
     Ok(())
@@ -192,6 +250,21 @@ pub(super) async fn post(
     Ok(true)
 }
 
+/// Those of `receivers` to whom `bulletin` was posted.
+pub(super) async fn posted(
+    conn: &mut SqliteConnection,
+    bulletin: &Bulletin,
+    receivers: &[String],
+) -> Result<Vec<String>, StoreError> {
+    let mut posted = Vec::new();
+    for receiver in receivers {
+        let id = bulletin.message_id(receiver);
+        let row = sqlx::query("SELECT 1 FROM posted WHERE id = ?").bind(id).fetch_optional(&mut *conn).await?;
+        posted.extend(row.map(|_| receiver.clone()));
+    }
+    Ok(posted)
+}
+
 /// What receivers were told of `incidents`.
 pub(super) async fn told(conn: &mut SqliteConnection, incidents: &[IncidentId]) -> Result<Vec<Told>, StoreError> {
     let rows = sqlx::query(TOLD).bind(to_json(incidents)?).fetch_all(conn).await?;
@@ -209,11 +282,18 @@ fn read_told(row: &SqliteRow) -> Result<Told, StoreError> {
 }
 
 /// When there is something to fold or to send.
-pub(super) async fn next_due(conn: &mut SqliteConnection) -> Result<Option<Timestamp>, StoreError> {
+pub(super) async fn next_due(conn: &mut SqliteConnection, now: Timestamp) -> Result<Option<Timestamp>, StoreError> {
     let notice = sqlx::query(NEXT_NOTICE).fetch_one(&mut *conn).await?.maybe_int("due")?;
-    let message = sqlx::query(NEXT_MESSAGE).fetch_optional(conn).await?;
+    let rest = sqlx::query(NEXT_REST).bind(millis(now)).fetch_one(&mut *conn).await?.maybe_int("due")?;
+    let message = sqlx::query(NEXT_MESSAGE).bind(millis(now)).fetch_optional(conn).await?;
     let message = message.map(|row| row.int("due")).transpose()?;
-    notice.into_iter().chain(message).min().map(instant).transpose()
+    notice.into_iter().chain(rest).chain(message).min().map(instant).transpose()
+}
+
+/// Receivers and incidents of which a message is on its way.
+pub(super) async fn undelivered(conn: &mut SqliteConnection) -> Result<BTreeSet<(String, IncidentId)>, StoreError> {
+    let rows = sqlx::query(UNDELIVERED).fetch_all(conn).await?;
+    rows.iter().map(|row| Ok((row.text("receiver")?.to_owned(), row.parsed("incident")?))).collect()
 }
 
 /// Messages to be sent now, the longest due first; of one receiver and incident only the earliest that is pending.
@@ -286,45 +366,27 @@ pub(super) async fn pending(conn: &mut SqliteConnection) -> Result<Vec<Pending>,
     rows.iter().map(pending).collect()
 }
 
-/// It was delivered.
-pub(super) async fn sent(conn: &mut SqliteConnection, id: &str, at: Timestamp) -> Result<(), StoreError> {
-    sqlx::query(
-        "UPDATE message SET state = 'sent', attempts = attempts + 1, error = NULL, sent_at = ? \
-         WHERE id = ? AND state <> 'sent'",
-    )
-    .bind(millis(at))
-    .bind(id)
-    .execute(conn)
-    .await?;
-    Ok(())
-}
-
-/// It was not delivered, and will be tried again.
-pub(super) async fn failed(
-    conn: &mut SqliteConnection,
-    id: &str,
-    attempts: u32,
-    next_at: Timestamp,
-    error: &str,
-) -> Result<(), StoreError> {
-    sqlx::query("UPDATE message SET attempts = ?, next_at = ?, error = ? WHERE id = ? AND state = 'pending'")
-        .bind(attempts)
-        .bind(millis(next_at))
-        .bind(error)
-        .bind(id)
-        .execute(conn)
-        .await?;
-    Ok(())
-}
-
-/// It is given up.
-pub(super) async fn dead(conn: &mut SqliteConnection, id: &str, attempts: u32, error: &str) -> Result<(), StoreError> {
-    sqlx::query("UPDATE message SET state = 'dead', attempts = ?, error = ? WHERE id = ? AND state = 'pending'")
-        .bind(attempts)
-        .bind(error)
-        .bind(id)
-        .execute(conn)
-        .await?;
+/// What became of a message. A delivered one stays delivered.
+pub(super) async fn fate(conn: &mut SqliteConnection, id: &str, fate: &Fate, now: Timestamp) -> Result<(), StoreError> {
+    let query = match fate {
+        Fate::Sent => sqlx::query(
+            "UPDATE message SET state = 'sent', attempts = attempts + 1, error = NULL, sent_at = ? \
+             WHERE id = ? AND state <> 'sent'",
+        )
+        .bind(millis(now)),
+        Fate::Again { attempts, at, error } => {
+            sqlx::query("UPDATE message SET attempts = ?, next_at = ?, error = ? WHERE id = ? AND state = 'pending'")
+                .bind(*attempts)
+                .bind(millis(*at))
+                .bind(error.as_str())
+        }
+        Fate::Dead { attempts, error } => {
+            sqlx::query("UPDATE message SET state = 'dead', attempts = ?, error = ? WHERE id = ? AND state = 'pending'")
+                .bind(*attempts)
+                .bind(error.as_str())
+        }
+    };
+    query.bind(id).execute(conn).await?;
     Ok(())
 }
 
@@ -342,5 +404,10 @@ pub(super) async fn retry(conn: &mut SqliteConnection, which: &Retry, now: Times
                 .bind(MessageState::Dead.as_str())
         }
     };
-    Ok(query.execute(conn).await?.rows_affected())
+    let retried = query.execute(&mut *conn).await?.rows_affected();
+    if retried > 0 {
+        // Whoever asks for a try wants it now, also of a receiver that rests.
+        sqlx::query(WAKE).execute(conn).await?;
+    }
+    Ok(retried)
 }

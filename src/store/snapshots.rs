@@ -59,10 +59,10 @@ pub(super) fn views(manifest: &Manifest) -> Vec<Digest> {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct ScanDetail {
     asked: Asked,
-    coverage: BTreeMap<FacetName, Coverage>,
+    pub(super) coverage: BTreeMap<FacetName, Coverage>,
     mcp: Detection,
-    checks: Vec<Check>,
-    unseen: BTreeMap<FacetName, UnseenReason>,
+    pub(super) checks: Vec<Check>,
+    pub(super) unseen: BTreeMap<FacetName, UnseenReason>,
     seen: BTreeMap<FacetName, SeenDetail>,
 }
 

@@ -68,7 +68,7 @@ pub(super) fn summary(row: &SqliteRow) -> Result<TargetSummary, StoreError> {
     })
 }
 
-fn read(row: &SqliteRow) -> Result<TargetRow, StoreError> {
+pub(super) fn read(row: &SqliteRow) -> Result<TargetRow, StoreError> {
     Ok(TargetRow {
         summary: summary(row)?,
         state: match row.text("state")? {

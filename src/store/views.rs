@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
+use crate::model::bulletin::Bulletin;
+use crate::model::condition::{Condition, Fate};
 use crate::model::digest::Digest;
 use crate::model::drift::{DriftRow, DriftState};
 use crate::model::facet::{FacetName, FacetState, UnseenReason};
@@ -221,8 +223,8 @@ pub struct DriftFilter {
 pub struct HistoryRow {
     /// Grows with time.
     pub no: i64,
-    /// Whose.
-    pub target: TargetId,
+    /// Whose; none where it is about driftd itself.
+    pub target: Option<TargetId>,
     /// The line.
     pub line: HistoryLine,
 }
@@ -258,6 +260,23 @@ pub enum Retry {
     One(String),
     /// Every dead one.
     AllDead,
+}
+
+/// What a try of a message came to.
+#[derive(Clone, Copy, Debug)]
+pub struct Tried<'a> {
+    /// The message's id.
+    pub message: &'a str,
+    /// Its receiver.
+    pub receiver: &'a str,
+    /// What becomes of the message.
+    pub fate: &'a Fate,
+    /// How the receiver fares now.
+    pub condition: &'a Condition,
+    /// It takes messages again after it did not: what waited for it is tried now.
+    pub recovered: bool,
+    /// What is posted about that, and to whom.
+    pub posts: &'a [(Bulletin, Vec<String>)],
 }
 
 /// What is owed to one receiver.

@@ -5,10 +5,13 @@ use tokio::sync::MutexGuard;
 
 use super::runs::Buffered;
 use super::transaction::Tx;
-use super::{Result, Retry, Store, Synced, Unchanged, WriteSide, commit, memory, outbox, runs, targets};
+use super::{
+    Result, Retry, Store, Synced, Tried, Unchanged, WriteSide, commit, conditions, memory, outbox, runs, targets,
+};
 use crate::model::bulletin::Bulletin;
+use crate::model::condition::Fate;
 use crate::model::memory::Memory;
-use crate::model::notice::Message;
+use crate::model::notice::Fold;
 use crate::model::settlement::Settlement;
 use crate::model::snapshot::Snapshot;
 use crate::model::target::{TargetId, TargetSummary};
@@ -84,6 +87,33 @@ impl Writer<'_> {
         Ok(posted)
     }
 
+    /// Writes what a try came to, in one transaction: what became of the message, how its receiver fares, and what is
+    /// posted about that.
+    ///
+    /// # Errors
+    /// As SQLite says; nothing of it is written then.
+    pub async fn tried(&mut self, tried: &Tried<'_>, now: Timestamp) -> Result<()> {
+        let store = self.store;
+        let written = self.try_all(tried, now).await;
+        store.wrote(written)
+    }
+
+    async fn try_all(&mut self, tried: &Tried<'_>, now: Timestamp) -> Result<()> {
+        let mut tx = self.begin().await?;
+        outbox::fate(&mut tx, tried.message, tried.fate, now).await?;
+        conditions::put(&mut tx, tried.receiver, tried.condition).await?;
+        if tried.recovered {
+            conditions::hasten(&mut tx, tried.receiver, now).await?;
+        }
+        for (bulletin, to) in tried.posts {
+            for receiver in to {
+                outbox::post(&mut tx, bulletin, receiver, now).await?;
+            }
+        }
+        tx.commit().await?;
+        Ok(())
+    }
+
     pub(super) async fn begin(&mut self) -> Result<Tx<'_>> {
         self.side.begin(self.store).await
     }
@@ -127,68 +157,50 @@ impl Store {
         }
     }
 
-    /// Makes messages of notices, each with the ids of its notices, and drops those that are not told; notes what
-    /// receivers are told. All or nothing.
+    /// Makes messages of notices, drops those that are not told and puts off those that wait longer; notes what receivers
+    /// are told, and what they are owed next. All or nothing.
     ///
     /// # Errors
     /// [`StoreError::NotWaiting`](super::StoreError::NotWaiting) when a notice was folded or dropped before, and what SQLite says.
-    pub async fn fold(&self, messages: &[(Message, Vec<String>)], dropped: &[String]) -> Result<()> {
-        if messages.is_empty() && dropped.is_empty() {
-            return Ok(());
-        }
+    pub async fn fold(&self, fold: &Fold) -> Result<()> {
         let mut writer = self.writer().await;
         let folded = async {
             let mut tx = writer.begin().await?;
-            outbox::fold(&mut tx, messages, dropped).await?;
+            outbox::fold(&mut tx, fold).await?;
             tx.commit().await?;
             Ok(())
         };
         self.wrote(folded.await)
     }
 
-    /// A message was delivered.
+    /// What became of a message after a try, at `now`, without anything about its receiver.
     ///
     /// # Errors
     /// As SQLite says.
-    pub async fn mark_sent(&self, id: &str, at: Timestamp) -> Result<()> {
+    pub async fn record_fate(&self, id: &str, fate: &Fate, now: Timestamp) -> Result<()> {
         let mut writer = self.writer().await;
         let marked = async {
             let mut tx = writer.begin().await?;
-            outbox::sent(&mut tx, id, at).await?;
+            outbox::fate(&mut tx, id, fate, now).await?;
             tx.commit().await?;
             Ok(())
         };
         self.wrote(marked.await)
     }
 
-    /// A message was not delivered and is tried again at `next_at`; `attempts` counts this try too.
+    /// Has all that waits for `receiver` tried now, also when it rests or is suspended.
     ///
     /// # Errors
     /// As SQLite says.
-    pub async fn mark_failed(&self, id: &str, attempts: u32, next_at: Timestamp, error: &str) -> Result<()> {
+    pub async fn hasten(&self, receiver: &str, now: Timestamp) -> Result<()> {
         let mut writer = self.writer().await;
-        let marked = async {
+        let hastened = async {
             let mut tx = writer.begin().await?;
-            outbox::failed(&mut tx, id, attempts, next_at, error).await?;
+            conditions::hasten(&mut tx, receiver, now).await?;
             tx.commit().await?;
             Ok(())
         };
-        self.wrote(marked.await)
-    }
-
-    /// A message is given up; `attempts` counts the last try too.
-    ///
-    /// # Errors
-    /// As SQLite says.
-    pub async fn mark_dead(&self, id: &str, attempts: u32, error: &str) -> Result<()> {
-        let mut writer = self.writer().await;
-        let marked = async {
-            let mut tx = writer.begin().await?;
-            outbox::dead(&mut tx, id, attempts, error).await?;
-            tx.commit().await?;
-            Ok(())
-        };
-        self.wrote(marked.await)
+        self.wrote(hastened.await)
     }
 
     /// Has messages sent again, now. Says how many; a delivered one is never sent again.

@@ -13,9 +13,9 @@ use std::time::Duration;
 
 use chrono::{DateTime, FixedOffset, NaiveDateTime, Offset as _, TimeZone as _, Timelike as _};
 use chrono_tz::Tz;
-use croner::parser::{CronParser, Seconds};
 use croner::Cron;
-use jiff::Timestamp;
+use croner::parser::{CronParser, Seconds};
+use jiff::{SignedDuration, Timestamp};
 
 use crate::model::digest::Digest;
 use crate::model::inventory::Cadence;
@@ -26,6 +26,8 @@ use crate::model::target::TargetId;
 const FIRST_WITHIN: Duration = Duration::from_secs(10);
 /// How often a target is asked whose block is confirmed (design, section 4).
 const BLOCKED_EVERY: Duration = Duration::from_hours(1);
+/// A lag below this is none.
+const LEAST_LAG: SignedDuration = SignedDuration::from_mins(1);
 /// Where a plan has no instant left (configuration refuses such plans).
 const NEVER: Duration = Duration::from_hours(24);
 /// A peer that asks for more is asked again all the same.
@@ -107,6 +109,15 @@ pub fn step(plan: &Cadence, id: &TargetId, past: &Past, now: Timestamp) -> Due {
         Some(at) if at > planned.at => Due { at, why: Why::Hold },
         Some(_) | None => planned,
     }
+}
+
+/// Whether no scan was completed for more than twice the interval (`scan.stale`): we lag, the target is not to blame.
+/// One that was never scanned has no interval to be measured by.
+#[must_use]
+pub fn is_stale(plan: &Cadence, id: &TargetId, past: &Past, now: Timestamp) -> bool {
+    let Some(last) = past.last else { return false };
+    let due = step(plan, id, &Past { recheck: None, ..*past }, now).at;
+    now.duration_since(due) > due.duration_since(last).max(LEAST_LAG)
 }
 
 /// The past by the time that it is now, and whether that was put back since the last scan: then all of it is moved by

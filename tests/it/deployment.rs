@@ -28,7 +28,8 @@ fn exposed() -> BTreeMap<String, BTreeSet<String>> {
         let name = cells.next()?.trim_end_matches('`').to_owned();
         let kind = cells.next()?;
         let labels = cells.next()?.split(", ").filter(|label| !label.is_empty()).map(str::to_owned).collect();
-        let parts: &[&str] = if kind == "histogram" { &["_bucket", "_sum", "_count"] } else { &[""] };
+        // Words for people name a histogram as a whole.
+        let parts: &[&str] = if kind == "histogram" { &["", "_bucket", "_sum", "_count"] } else { &[""] };
         Some(parts.iter().map(move |part| (format!("{name}{part}"), BTreeSet::clone(&labels))).collect::<Vec<_>>())
     };
     let all: BTreeMap<_, _> = text("docs/metrics.md").lines().filter_map(row).flatten().collect();
@@ -42,11 +43,12 @@ fn named(text: &str) -> Vec<(String, Vec<String>)> {
     let mut all = Vec::new();
     for prefix in ["driftd_", "process_"] {
         for (at, _) in text.match_indices(prefix) {
-            if text[..at].ends_with(word) {
+            let (before, from) = text.split_at(at);
+            if before.ends_with(word) {
                 continue;
             }
-            let name: String = text[at..].chars().take_while(|c| word(*c)).collect();
-            let behind = &text[at + name.len()..];
+            let name: String = from.chars().take_while(|c| word(*c)).collect();
+            let behind = from.strip_prefix(name.as_str()).unwrap_or_default();
             let selector =
                 behind.strip_prefix('{').and_then(|rest| rest.split_once('}')).map_or("", |(inside, _)| inside);
             let labels = selector.split(',').filter_map(|part| {

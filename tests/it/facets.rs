@@ -144,7 +144,7 @@ async fn items_of_one_name_are_kept_apart_and_found() {
     let (peer, _hook, home, daemon) = watched(script).await;
     let scan = home.driftd(&["scan", "peer"]).await;
     let page = String::from_utf8_lossy(&scan.stdout).into_owned();
-    assert!(page.contains("3 items"), "{page}");
+    assert!(page.contains("tools     3\n"), "{page}");
     assert!(page.contains("duplicate"), "it is a finding: {page}");
     peer.change(|script| script.tools.as_mut().unwrap().truncate(2));
     daemon.scan_twice("peer", Duration::from_mins(5)).await;

@@ -40,7 +40,7 @@ async fn init_scans_a_server_writes_files_that_are_right_and_overwrites_nothing(
         assert!(said(&init).contains(wanted), "{wanted} is missing in:\n{}", said(&init));
     }
     let check = driftd(home.path(), &["config", "check"]).await;
-    assert!(said(&check).contains("1 targets, 3 receivers"), "{}", said(&check));
+    assert!(said(&check).contains("1 target, 3 receivers"), "{}", said(&check));
     let scan = driftd(home.path(), &["scan", "tickets"]).await;
     assert!(scan.status.success(), "{}", said(&scan));
 
@@ -58,7 +58,7 @@ async fn init_without_anything_starts_anywhere() {
     let init = driftd(home.path(), &["init"]).await;
     assert!(init.status.success(), "{}", said(&init));
     let check = driftd(home.path(), &["config", "check"]).await;
-    assert!(said(&check).contains("0 targets, 1 receivers"), "{}", said(&check));
+    assert!(said(&check).contains("0 targets, 1 receiver,"), "{}", said(&check));
 }
 
 #[tokio::test(flavor = "multi_thread")]

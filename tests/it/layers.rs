@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::support::checkout;
 
 /// Each module of `src` and those that it may name.
-const ARROWS: [(&str, &[&str]); 31] = [
+const ARROWS: [(&str, &[&str]); 32] = [
     // Nouns and pure steps.
     ("model", &[]),
     ("judge", &["model"]),
@@ -31,11 +31,12 @@ const ARROWS: [(&str, &[&str]); 31] = [
     ("receiver", &["model"]),
     // Loops and doors: time, order, retries, questions.
     ("plan", &["model", "config"]),
-    ("scan", &["model", "judge", "clock", "crash", "net", "secret", "metrics", "probe", "store", "plan"]),
+    ("fleet", &["model", "judge", "clock", "net", "metrics", "store", "plan"]),
+    ("scan", &["model", "judge", "clock", "crash", "net", "secret", "metrics", "probe", "store", "plan", "fleet"]),
     ("watch", &["model", "clock", "crash", "metrics", "plan", "pulse", "scan"]),
     ("deliver", &["model", "clock", "crash", "backoff", "pulse", "receiver"]),
     ("reload", &["model", "config", "signals"]),
-    ("operations", &["model", "judge", "clock", "plan", "reload", "store", "scan", "watch"]),
+    ("operations", &["model", "judge", "clock", "plan", "receiver", "reload", "store", "scan", "watch"]),
     ("http", &["model", "secret", "metrics", "serving", "plan", "operations", "pulse"]),
     ("control", &["operations", "serving"]),
     ("supervise", &["pulse", "signals"]),

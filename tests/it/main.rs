@@ -16,6 +16,8 @@ mod decisions;
 #[cfg(test)]
 mod deployment;
 #[cfg(test)]
+mod digest;
+#[cfg(test)]
 mod eras;
 #[cfg(test)]
 mod exposition;
@@ -25,6 +27,10 @@ mod faces;
 mod facets;
 #[cfg(test)]
 mod faults;
+#[cfg(test)]
+mod first_round;
+#[cfg(test)]
+mod gap;
 #[cfg(test)]
 mod init;
 #[cfg(test)]
@@ -38,15 +44,25 @@ mod pinned_peers;
 #[cfg(test)]
 mod policy;
 #[cfg(test)]
+mod receivers;
+#[cfg(test)]
 mod relay;
 #[cfg(test)]
 mod reload;
+#[cfg(test)]
+mod reminders;
 #[cfg(test)]
 mod routes;
 #[cfg(test)]
 mod schedule;
 #[cfg(test)]
+mod self_offline;
+#[cfg(test)]
 mod sight;
+#[cfg(test)]
+mod sight_hosts;
+#[cfg(test)]
+mod sight_time;
 #[cfg(test)]
 mod stop;
 #[cfg(test)]

@@ -16,6 +16,9 @@ async fn wishing(wishes: &str) -> (ScriptedPeer, Hook, Home, Daemon) {
     let peer = ScriptedPeer::start(Script::default()).await;
     let hook = Hook::start().await;
     let home = sight::home_with(&peer.url(), &hook, &format!("{PLAIN}, {wishes}"));
+    // Everything at once: what is medium would wait for the digest.
+    let driftd = std::fs::read_to_string(home.path().join("driftd.yaml")).unwrap();
+    home.write("driftd.yaml", &format!("{driftd}routes: [ {{ to: hook, group_wait: 0s, group_interval: 0s }} ]\n"));
     let daemon = Daemon::start(&home).await;
     daemon.take_baseline("peer").await;
     daemon.advance(Duration::from_mins(5));
@@ -111,7 +114,9 @@ async fn a_severity_is_what_the_inventory_says_and_off_is_recorded() {
     peer.change(|script| {
         let tools = script.tools.as_mut().unwrap();
         tools.truncate(1);
-        tools.push(tool("pay_invoice", "Pays an invoice at once, whoever it is from."));
+        let mut pay = tool("pay_invoice", "Pays an invoice at once, whoever it is from.");
+        pay["inputSchema"] = json!({ "type": "object", "properties": { "amount": { "type": "number" } } });
+        tools.push(pay);
     });
     daemon.scan_twice("peer", Duration::from_mins(5)).await;
     let drifts = daemon.drifts().await;
@@ -127,14 +132,18 @@ async fn a_severity_is_what_the_inventory_says_and_off_is_recorded() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_needs_no_person_is_accepted_by_the_inventory_and_nothing_is_sent() {
-    let wishes = "auto_accept: [ { path: \"mcp.tools/items/*/description\", at_most: medium, reason: texts may change } ]";
+    let wishes =
+        "auto_accept: [ { path: \"mcp.tools/items/*/description\", at_most: medium, reason: texts may change } ]";
     let (peer, hook, _home, daemon) = wishing(wishes).await;
     reword(&peer);
     daemon.scan_twice("peer", Duration::from_mins(5)).await;
     assert!(daemon.drifts().await.is_empty());
     let baseline = daemon.baseline("peer").await;
     assert_eq!(baseline.approvals.len(), 1);
-    assert_eq!((baseline.approvals[0].by.as_str(), baseline.approvals[0].path.as_str()), ("policy", "/items/list_invoices/description"));
+    assert_eq!(
+        (baseline.approvals[0].by.as_str(), baseline.approvals[0].path.as_str()),
+        ("policy", "/items/list_invoices/description")
+    );
     assert!(events(&daemon).await.contains(&"base.auto-approved".to_owned()));
     assert!(daemon.delivered().await.is_empty() && hook.tries().is_empty());
     // What gives power is a person's to accept, whatever the inventory wishes.
@@ -157,7 +166,9 @@ async fn what_breaks_nobody_is_low_and_whom_the_rest_breaks_is_named() {
     let incident = daemon.incidents().await.remove(0);
     assert_eq!(incident.units[0].severity.to_string(), "low", "nobody uses list_invoices");
     daemon.advance(Duration::from_mins(5));
-    peer.change(|script| script.tools = Some(vec![tool("other", "Something else altogether, with nothing in common.")]));
+    peer.change(|script| {
+        script.tools = Some(vec![tool("other", "Something else altogether, with nothing in common.")])
+    });
     daemon.scan_twice("peer", Duration::from_mins(5)).await;
     let told = hook.wait_for(1).await;
     let data = &told[0].body["data"];

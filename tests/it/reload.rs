@@ -2,6 +2,7 @@
 //! held to what was.
 
 mod fleet;
+mod held;
 mod post;
 mod targets;
 mod was;
@@ -46,7 +47,7 @@ async fn until_inventory(daemon: &Daemon, count: f64) {
 async fn whichever_way_a_file_changes_is_seen_by_itself() {
     let peer = ScriptedPeer::start(Script::default()).await;
     let home = home(&peer.url(), &["a"]);
-    let daemon = Daemon::start(&home).await;
+    let daemon = Daemon::open(&home, "2026-11-30T12:00:00Z".parse().unwrap()).await.unwrap();
     until_inventory(&daemon, 1.0).await;
 
     rename_over(&home, "inventory.yaml", &format!("targets:\n{}", targets(&peer.url(), &["a", "b"])));
@@ -84,7 +85,7 @@ async fn a_swapped_link_to_a_directory_is_seen() {
     link("..2026_one", "..data");
     link("..data/driftd.yaml", "driftd.yaml");
     link("..data/inventory.yaml", "inventory.yaml");
-    let daemon = Daemon::start(&home).await;
+    let daemon = Daemon::open(&home, "2026-11-30T12:00:00Z".parse().unwrap()).await.unwrap();
     until_inventory(&daemon, 1.0).await;
     volume("..2026_two", &["a", "b"]);
     link("..2026_two", "..data_tmp");

@@ -23,6 +23,11 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 /// How long to wait before looking again where nothing can wake us: another process's port or file.
 pub(crate) const GLANCE: Duration = Duration::from_millis(20);
 
+/// Whether a headline is that of the report of a first round.
+pub(crate) fn is_of_first_round(headline: &str) -> bool {
+    headline.contains("new target") && headline.contains("watched")
+}
+
 /// A path inside the checkout.
 pub(crate) fn checkout(path: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(path)

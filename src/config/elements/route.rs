@@ -21,9 +21,6 @@ const GROUP_WAIT: Duration = Duration::from_mins(1);
 /// Between messages of one group, when nothing is said.
 const GROUP_INTERVAL: Duration = Duration::from_mins(15);
 
-/// From one reminder to the next, when nothing is said; which drifts are reminded of is the receiver's side's decision.
-const REPEAT: Duration = Duration::from_hours(24);
-
 const REPEATED: Bounds = Bounds { least: 3_600, most: 30 * 86_400 };
 const NEVER: &[&str] = &["never"];
 const REPEAT_AFTER: Shape = Shape::Duration(REPEATED);
@@ -48,7 +45,7 @@ pub(in crate::config) const KEYS: &[Element] = &[
     Element::new(
         "repeat",
         Shape::Or(&REPEAT_AFTER, &REPEAT_NEVER),
-        "from one reminder of what nobody has decided to the next, 24h when not given; or `never`",
+        "from one reminder of what nobody has decided to the next, or `never`; when not given, 24h for what is high or worse",
     )
     .also_called(&["repeat_interval", "remind"]),
 ];
@@ -66,8 +63,8 @@ pub(in crate::config) fn decode(reader: &mut Reader<'_>, node: &Node, receivers:
     let wait = fields.read(reader, "group_wait", |reader, node| duration::decode(reader, node, WAIT));
     let interval = fields.read(reader, "group_interval", |reader, node| duration::decode(reader, node, INTERVAL));
     let repeat = fields.read(reader, "repeat", |reader, node| match reader.text(node).as_str() {
-        "never" => Some(None),
-        _ => duration::decode(reader, node, REPEATED).map(Some),
+        "never" => Some(Duration::ZERO),
+        _ => duration::decode(reader, node, REPEATED),
     });
     Some(Route {
         matches,
@@ -75,7 +72,7 @@ pub(in crate::config) fn decode(reader: &mut Reader<'_>, node: &Node, receivers:
         goes_on,
         group_wait: wait.unwrap_or(GROUP_WAIT),
         group_interval: interval.unwrap_or(GROUP_INTERVAL),
-        repeat: repeat.unwrap_or(Some(REPEAT)),
+        repeat,
     })
 }
 
@@ -128,7 +125,7 @@ mod tests {
                 goes_on: false,
                 group_wait: Duration::from_secs(60),
                 group_interval: Duration::from_secs(900),
-                repeat: Some(Duration::from_hours(24)),
+                repeat: None,
             }
         );
     }
@@ -161,7 +158,7 @@ mod tests {
     #[test]
     fn reminders_come_daily_as_often_as_is_said_or_never() {
         assert_eq!(taken("{ to: hook, repeat: 2d }", decode_here).repeat, Some(Duration::from_hours(48)));
-        assert_eq!(taken("{ to: hook, repeat: never }", decode_here).repeat, None);
+        assert_eq!(taken("{ to: hook, repeat: never }", decode_here).repeat, Some(Duration::ZERO));
         assert_eq!(
             refused("{ to: hook, repeat: 5m, group_by: [target] }", decode_here),
             [

@@ -298,7 +298,8 @@ fn sight_back(story: &Story<'_>, told: &[UnitStory<'_>]) -> Vec<String> {
     let away = words::span(from, story.now);
     let mut lines = vec![format!("Out of sight for {away}: {}.", words::range(from, story.now))];
     if story.incident.is_shared() {
-        let ids: Vec<String> = story.incident.targets().map(ToString::to_string).collect();
+        let mut ids: Vec<String> = story.incident.targets().map(ToString::to_string).collect();
+        ids.sort();
         lines.push(format!("Seen again: {}.", of_host(story, &ids)));
     }
     lines.extend(causes);

@@ -64,7 +64,11 @@ fn who_uses_what_fails_is_told_at_the_top() {
     let hit: Vec<(&str, usize, &str)> =
         alert.consumers.iter().map(|one| (one.name.as_str(), one.items.len(), one.effect.as_str())).collect();
     assert_eq!(hit, [("batch", 1, "fails"), ("parcel-agent", 4, "fails")]);
-    assert!(alert.summary[2].starts_with("The old names fail. batch uses 1 of them, parcel-agent 3."), "{:?}", alert.summary);
+    assert!(
+        alert.summary[2].starts_with("The old names fail. batch uses 1 of them, parcel-agent 3."),
+        "{:?}",
+        alert.summary
+    );
     let used = |rule: &str| alert.units.iter().find(|unit| unit.rule == rule).unwrap().used;
     assert!(used("tool.renamed") && !used("tool.removed"));
     insta::assert_snapshot!("used", pretty(&body));

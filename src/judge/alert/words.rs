@@ -7,22 +7,22 @@ use crate::model::incident::{Incident, UnitMark};
 use crate::model::text;
 
 /// `9XTB4.1`
-pub(super) fn reference(incident: &Incident) -> String {
+pub(in crate::judge) fn reference(incident: &Incident) -> String {
     format!("{}.{}", incident.id, incident.revision)
 }
 
 /// Who, for people: a person by name, everything else as it is written.
-pub(super) fn person(by: &str) -> String {
+pub(in crate::judge) fn person(by: &str) -> String {
     text::inert(by.strip_prefix("person:").unwrap_or(by), 64)
 }
 
 /// `2026-11-30 13:02 UTC`
-pub(super) fn minute(at: Timestamp) -> String {
+pub(in crate::judge) fn minute(at: Timestamp) -> String {
     at.strftime("%Y-%m-%d %H:%M UTC").to_string()
 }
 
 /// `2026-11-30 13:02 to 15:07 UTC`
-pub(super) fn range(from: Timestamp, to: Timestamp) -> String {
+pub(in crate::judge) fn range(from: Timestamp, to: Timestamp) -> String {
     let day = |at: Timestamp| at.strftime("%Y-%m-%d").to_string();
     let start = from.strftime("%Y-%m-%d %H:%M");
     if day(from) == day(to) {
@@ -33,7 +33,7 @@ pub(super) fn range(from: Timestamp, to: Timestamp) -> String {
 }
 
 /// How long from one instant to a later one: `2 d 3 h`, `2 h 13 min`, `45 s`.
-pub(super) fn span(from: Timestamp, to: Timestamp) -> String {
+pub(in crate::judge) fn span(from: Timestamp, to: Timestamp) -> String {
     let seconds = to.duration_since(from).as_secs().max(0);
     let (days, hours, minutes) = (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60);
     match (days, hours, minutes) {
@@ -47,7 +47,7 @@ pub(super) fn span(from: Timestamp, to: Timestamp) -> String {
 }
 
 /// A facet in a sentence.
-pub(super) fn facet(name: FacetName) -> String {
+pub(in crate::judge) fn facet(name: FacetName) -> String {
     let word = match name.facet {
         Facet::McpHandshake => "handshake",
         Facet::McpTools => "tools",
@@ -65,7 +65,7 @@ pub(super) fn facet(name: FacetName) -> String {
 }
 
 /// Where a unit stands, in a word or few.
-pub(super) const fn mark(mark: UnitMark) -> &'static str {
+pub(in crate::judge) const fn mark(mark: UnitMark) -> &'static str {
     match mark {
         UnitMark::Pending => "not confirmed yet",
         UnitMark::Open => "open",
@@ -78,7 +78,7 @@ pub(super) const fn mark(mark: UnitMark) -> &'static str {
 }
 
 /// `a`, `a and b`, `a, b and c`.
-pub(super) fn list(parts: &[String]) -> String {
+pub(in crate::judge) fn list(parts: &[String]) -> String {
     match parts {
         [] => String::new(),
         [one] => one.clone(),
@@ -87,12 +87,12 @@ pub(super) fn list(parts: &[String]) -> String {
 }
 
 /// `1 tool`, `2 tools`.
-pub(super) fn count(n: usize, noun: &str) -> String {
+pub(in crate::judge) fn count(n: usize, noun: &str) -> String {
     if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }
 
 /// The first clause of a title: what stands before `;`.
-pub(super) fn clause(title: &str) -> &str {
+pub(in crate::judge) fn clause(title: &str) -> &str {
     title.split_once(';').map_or(title, |(first, _)| first).trim()
 }
 

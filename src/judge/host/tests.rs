@@ -36,11 +36,11 @@ fn loss(name: &str, rule: &str, since: i64, state: DriftState) -> DriftRow {
         back_since: None,
         next: None,
         held: false,
+        suppressed: None,
         first_at: at(since),
         confirmed_at: None,
         ended_at: None,
         incident: None,
-        suppressed: None,
     }
 }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{LifeStep, Look, Moment, Turn, end, fingerprint, open, row};
+use super::{LifeStep, Look, Moment, Turn, blind, end, fingerprint, open, recount, row};
 use crate::judge::policy;
 use crate::model::drift::{Drift, DriftRow, DriftState, NextValue};
 use crate::model::facet::FacetName;
@@ -25,12 +25,14 @@ const UNDER: &str = "under_24h";
 const OVER: &str = "over_24h";
 const RATE_LIMITED: &str = "scan.rate-limited";
 const HIGH_AFTER_HOURS: i64 = 24;
+/// Failures are not looked at again sooner than this, however short the class's time is.
+const LEAST_RECHECK: Duration = Duration::from_secs(5);
 
 /// The step of all rows of sight.
 pub(super) fn step(step: &mut LifeStep, rows: &[&DriftRow], judgment: &Judgment, at: &Moment<'_>) {
     let sights = Sights::of(judgment);
     for before in rows {
-        let mut row = (*before).clone();
+        let mut row = recount::of(before, at);
         let turn = match sights.look(&row, judgment) {
             Look::Unseen => None,
             Look::Back => Some(back(&mut row, at.now)),
@@ -79,7 +81,7 @@ impl<'a> Sights<'a> {
 }
 
 fn is_endpoint(path: &Pointer) -> bool {
-    path.depth() == 1 && path.token(0) == Some("endpoint")
+    crate::judge::host::is_endpoint(path)
 }
 
 /// One scan that sees ends it, confirmed or not.
@@ -119,7 +121,8 @@ fn failed(row: &mut DriftRow, drift: &Drift, at: &Moment<'_>) -> Option<Turn> {
 
 fn same_failure(known: &Drift, drift: &Drift) -> bool {
     let limited_block = known.rule.rule == BLOCKED && drift.rule.rule == RATE_LIMITED;
-    known.rule.rule == drift.rule.rule || limited_block
+    // Why a part stays unseen may change; that it does is what is told.
+    known.rule.rule == drift.rule.rule || limited_block || blind::is_rule(&known.rule.rule)
 }
 
 fn confirm(row: &mut DriftRow, at: &Moment<'_>) -> Option<Turn> {
@@ -157,11 +160,12 @@ pub(super) fn ages_at(row: &DriftRow) -> Option<Timestamp> {
     waits.then(|| row.since.checked_add(SignedDuration::from_hours(HIGH_AFTER_HOURS)).unwrap_or(Timestamp::MAX))
 }
 
-/// Failures are looked at again after 1/10, 4/10 and 10/10 of the time that class sight asks for.
+/// Failures are looked at again after 1/10, 4/10 and 10/10 of the time that class sight asks for, and, where that is
+/// over and they were too few (a clock that jumped, a pause of ours), each further tenth.
 pub(super) fn recheck(row: &DriftRow, at: &Moment<'_>) -> Option<Timestamp> {
-    let since = match (&row.next, row.state) {
-        (Some(next), _) => next.since,
-        (None, DriftState::Pending) => row.since,
+    let (count, since) = match (&row.next, row.state) {
+        (Some(next), _) => (next.sightings, next.since),
+        (None, DriftState::Pending) => (row.sightings, row.since),
         (
             None,
             DriftState::Open
@@ -174,7 +178,8 @@ pub(super) fn recheck(row: &DriftRow, at: &Moment<'_>) -> Option<Timestamp> {
     };
     let over = at.confirm.sight.after;
     let instants = [1, 4, 10].map(|tenths| later(since, over.saturating_mul(tenths) / 10));
-    instants.into_iter().find(|instant| *instant > at.now)
+    let further = || (count < at.confirm.sight.sightings).then(|| later(at.now, (over / 10).max(LEAST_RECHECK)));
+    instants.into_iter().find(|instant| *instant > at.now).or_else(further)
 }
 
 fn later(at: Timestamp, by: Duration) -> Timestamp {

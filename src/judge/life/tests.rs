@@ -46,7 +46,14 @@ impl Life {
 
     fn judge(&mut self, judgment: &Judgment) -> LifeStep {
         let target = target();
-        let moment = Moment { target: &target, seq: 1, confirm: &self.confirm, policy: &NO_POLICY, now: self.now };
+        let moment = Moment {
+            target: &target,
+            seq: 1,
+            confirm: &self.confirm,
+            policy: &NO_POLICY,
+            blind_until: None,
+            now: self.now,
+        };
         let step = life_step(&self.rows, judgment, &self.facets, &moment);
         self.rows = step.rows.iter().filter(|row| !row.state.is_ended()).cloned().collect();
         step
@@ -55,7 +62,14 @@ impl Life {
     fn tick(&mut self, seconds: i64) -> LifeStep {
         self.now += SignedDuration::from_secs(seconds);
         let target = target();
-        let moment = Moment { target: &target, seq: 1, confirm: &self.confirm, policy: &NO_POLICY, now: self.now };
+        let moment = Moment {
+            target: &target,
+            seq: 1,
+            confirm: &self.confirm,
+            policy: &NO_POLICY,
+            blind_until: None,
+            now: self.now,
+        };
         let step = life_tick(&self.rows, &self.facets, &moment);
         self.rows = step.rows.iter().filter(|row| !row.state.is_ended()).cloned().collect();
         step

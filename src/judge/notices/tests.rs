@@ -1,7 +1,13 @@
+use std::collections::BTreeSet;
+
+use super::route::matches;
 use super::*;
 use crate::judge::sample::{at, summary};
-use crate::model::incident::EndReason;
-use crate::model::rule::Impact;
+use crate::model::incident::{Ack, EndReason, Ended, Incident, IncidentId, IncidentKind, Unit, UnitMark};
+use crate::model::notice::{Body, Comparison, Fold, Lane, Message, RouteMatch};
+use crate::model::rule::{Impact, RuleCase, Severity};
+
+mod later;
 
 fn event(kind: AlertType, revision: u32, severity: Severity) -> Event {
     Event {
@@ -11,6 +17,7 @@ fn event(kind: AlertType, revision: u32, severity: Severity) -> Event {
         target: summary().id,
         severity,
         impact: vec![Impact::Breaking],
+        urgent: severity >= Severity::Medium,
         reason: is_end(kind).then_some(EndReason::Reverted),
         at: at(0),
     }
@@ -46,18 +53,50 @@ fn to(receivers: &[(&str, i64)]) -> Vec<(String, i64)> {
 }
 
 #[test]
-fn without_routes_medium_and_above_and_sight_go_to_all_at_once() {
-    let all = to(&[("hook", 7), ("mail", 7)]);
+fn without_routes_what_is_urgent_goes_to_all_at_once_and_the_rest_with_mondays_digest() {
+    let receivers = ["hook".to_owned(), "mail".to_owned()];
+    let summary = summary();
+    let audience = Audience { target: &summary, routes: &[], receivers: &receivers, told: &[] };
+    for urgent in [true, false] {
+        let event = Event { urgent, ..event(AlertType::DriftOpened, 1, Severity::High) };
+        let notices = notice_step(&[event], &audience, at(7));
+        let (lane, due) = if urgent { (Lane::Message, at(7)) } else { (Lane::Digest, next_digest(at(7))) };
+        assert!(notices.iter().all(|notice| (notice.lane, notice.due_at) == (lane, due)), "{notices:?}");
+        assert_eq!(notices.len(), 2);
+    }
+}
+
+fn unit(severity: Severity, impact: &[Impact], mark: UnitMark) -> Unit {
+    Unit {
+        n: 1,
+        fold_key: String::new(),
+        rule: RuleCase { rule: "sample.changed".to_owned(), case: "-".to_owned() },
+        severity,
+        impact: impact.to_vec(),
+        title: "changed".to_owned(),
+        items: Vec::new(),
+        members: Vec::new(),
+        mark,
+    }
+}
+
+#[test]
+fn what_gives_power_or_breaks_callers_is_urgent() {
     let cases = [
-        (AlertType::DriftOpened, Severity::Critical, true),
-        (AlertType::DriftOpened, Severity::Medium, true),
-        (AlertType::DriftOpened, Severity::Low, false),
-        (AlertType::DriftChanged, Severity::Info, false),
-        (AlertType::SightLost, Severity::Low, true),
+        (Severity::Critical, Impact::Behavior, true),
+        (Severity::High, Impact::Security, true),
+        (Severity::High, Impact::Exposure, true),
+        (Severity::High, Impact::Behavior, false),
+        (Severity::Medium, Impact::Security, false),
+        (Severity::Medium, Impact::Breaking, true),
+        // What breaks items that nobody uses is low by policy.
+        (Severity::Low, Impact::Breaking, false),
+        (Severity::Info, Impact::Cosmetic, false),
     ];
-    for (kind, severity, goes) in cases {
-        let expected = if goes { all.clone() } else { vec![] };
-        assert_eq!(owed(&event(kind, 1, severity), &[], &[], 7), expected, "{kind:?} {severity}");
+    for (severity, impact, urgent) in cases {
+        let second = unit(severity, &[Impact::Cosmetic, impact], UnitMark::Open);
+        assert_eq!(is_urgent(&unit(severity, &[impact], UnitMark::Open)), urgent, "{severity} {impact}");
+        assert_eq!(is_urgent(&second), urgent, "{severity}: also when it is not the main one");
     }
 }
 
@@ -114,7 +153,12 @@ fn an_end_is_owed_to_whoever_was_told_whatever_the_routes_say_now() {
     let routes = [route(Severity::Info, &["mail"], false)];
     let before = [told("gone", AlertType::DriftOpened, 1)];
     assert_eq!(owed(&end, &routes, &before, 5), to(&[("gone", 5), ("mail", 65)]));
-    assert_eq!(owed(&end, &[], &before, 5), to(&[("gone", 5)]));
+    let monday = next_digest(at(5)).duration_since(at(0)).as_secs();
+    assert_eq!(
+        owed(&end, &[], &before, 5),
+        to(&[("gone", 5), ("hook", monday), ("mail", monday)]),
+        "to whom it is news is decided when it is folded"
+    );
 }
 
 #[test]
@@ -139,6 +183,7 @@ fn notice(kind: AlertType, revision: u32, due: i64) -> Notice {
         incident: event.incident,
         revision,
         event: kind,
+        lane: Lane::Message,
         due_at: at(due),
         at: at(0),
     }
@@ -146,14 +191,95 @@ fn notice(kind: AlertType, revision: u32, due: i64) -> Notice {
 
 /// Type and revision of the one message that `waiting` comes to at second 100; whether it answers an earlier one.
 fn folded(waiting: &[Notice], told: &[Told]) -> Option<(AlertType, u32, bool)> {
-    let body = |_, revision| Some(sample_body(revision));
-    let folded = fold_notices(waiting, &body, told, at(100));
-    let ids = folded.dropped.len() + folded.messages.iter().map(|(_, ids)| ids.len()).sum::<usize>();
+    let folded = fold_at(waiting, told, at(100));
+    let ids = folded.dropped.len() + folded.payments.iter().map(|payment| payment.notices.len()).sum::<usize>();
     assert_eq!(ids, waiting.len(), "each notice is paid or dropped");
-    let (message, _) = folded.messages.first()?;
+    let message = &folded.payments.first()?.message;
     assert_eq!(message.body.alert.id, message.id);
     Some((message.body.alert.kind, message.body.alert.incident.as_ref().unwrap().revision, message.body.reply))
 }
+
+/// Folds with an incident that stands, is undecided, and of which everything is delivered.
+fn fold_at(waiting: &[Notice], told: &[Told], now: Timestamp) -> Fold {
+    Office { told: told.to_vec(), ..Office::default() }.fold(waiting, now)
+}
+
+/// What folding looks up, to be varied.
+struct Office {
+    told: Vec<Told>,
+    incident: Option<Incident>,
+    routes: Vec<Route>,
+    undelivered: bool,
+    no_revision: bool,
+}
+
+impl Default for Office {
+    fn default() -> Self {
+        Self {
+            told: Vec::new(),
+            incident: Some(standing(Severity::High)),
+            routes: Vec::new(),
+            undelivered: false,
+            no_revision: false,
+        }
+    }
+}
+
+/// An incident that opened at second 0.
+fn standing(severity: Severity) -> Incident {
+    Incident {
+        id: "4F7K2".parse().unwrap(),
+        owner: summary().id,
+        with: Vec::new(),
+        kind: IncidentKind::Drift,
+        revision: 1,
+        units: vec![unit(severity, &[Impact::Breaking], UnitMark::Open)],
+        acked: None,
+        opened_at: at(0),
+        ended: None,
+    }
+}
+
+impl Office {
+    fn fold(&self, waiting: &[Notice], now: Timestamp) -> Fold {
+        let severity = self.incident.as_ref().map_or(Severity::High, |incident| incident.units[0].severity);
+        let body = |_, revision| {
+            let mut body = sample_body(revision);
+            body.alert.severity = severity;
+            body.alert.targets = vec![summary()];
+            body.alert.headline = "2 tools gone; calls fail".to_owned();
+            Some(body).filter(|_| !self.no_revision)
+        };
+        let pair = |receiver: &str| (receiver.to_owned(), "4F7K2".parse::<IncidentId>().unwrap());
+        let undelivered: BTreeSet<_> = [pair("mail")].into_iter().filter(|_| self.undelivered).collect();
+        let desk = Desk {
+            revisions: &body,
+            incidents: &|_| self.incident.clone(),
+            told: &self.told,
+            undelivered: &undelivered,
+            routes: &self.routes,
+            receivers: &["hook".to_owned(), "mail".to_owned()],
+        };
+        fold_notices(waiting, &desk, now)
+    }
+
+    /// When the reminder that is due at `now` is looked at again; `None` when it is sent or dropped.
+    fn put_off(&self, now: Timestamp) -> Option<Timestamp> {
+        self.fold(&[reminder(now)], now).put_off.first().map(|later| later.due_at)
+    }
+
+    /// The message that the reminder that is due at `now` comes to.
+    fn reminded(&self, now: Timestamp) -> Option<Message> {
+        self.fold(&[reminder(now)], now).payments.into_iter().next().map(|payment| payment.message)
+    }
+}
+
+fn reminder(due: Timestamp) -> Notice {
+    Notice { due_at: due, ..notice(AlertType::DriftReminder, 1, 0) }
+}
+
+const HOUR: i64 = 3_600;
+const DAY: i64 = 24 * HOUR;
 
 fn sample_body(revision: u32) -> Body {
     use crate::model::alert::{
@@ -220,30 +346,27 @@ fn notices_of_one_group_become_the_newest_and_by_what_was_told() {
 }
 
 #[test]
-fn a_group_without_a_due_notice_is_left_alone() {
+fn a_group_without_a_due_notice_or_a_revision_is_left_alone() {
     let waiting = [notice(DriftOpened, 1, 101)];
-    assert_eq!(fold_notices(&waiting, &|_, revision| Some(sample_body(revision)), &[], at(100)), Folded::default());
-    assert_eq!(fold_notices(&waiting, &|_, _| None, &[], at(101)), Folded::default());
+    assert_eq!(fold_at(&waiting, &[], at(100)), Fold::default());
+    let office = Office { no_revision: true, ..Office::default() };
+    assert_eq!(office.fold(&waiting, at(101)), Fold::default());
 }
 
 #[test]
 fn a_message_has_the_id_of_its_notices_in_whatever_order() {
     let (one, two) = (notice(DriftOpened, 1, 0), notice(DriftChanged, 2, 0));
-    let body = |_, revision| Some(sample_body(revision));
-    let there = fold_notices(&[one.clone(), two.clone()], &body, &[], at(100));
-    let back = fold_notices(&[two, one.clone()], &body, &[], at(900));
-    assert_eq!(there.messages[0].0.id, back.messages[0].0.id);
-    assert!(there.messages[0].0.id.starts_with("m-") && there.messages[0].0.id.len() == 34);
-    assert_ne!(fold_notices(&[one], &body, &[], at(100)).messages[0].0.id, there.messages[0].0.id);
+    let id = |waiting: &[Notice], now| fold_at(waiting, &[], at(now)).payments[0].message.id.clone();
+    let there = id(&[one.clone(), two.clone()], 100);
+    assert_eq!(there, id(&[two, one.clone()], 900));
+    assert!(there.starts_with("m-") && there.len() == 34);
+    assert_ne!(id(&[one], 100), there);
 }
 
 #[test]
 fn receivers_and_incidents_do_not_share_messages() {
     let other = Notice { receiver: "hook".to_owned(), id: "n-other".to_owned(), ..notice(DriftOpened, 1, 0) };
-    let body = |_, revision| Some(sample_body(revision));
-    let folded = fold_notices(&[notice(DriftOpened, 1, 0), other], &body, &[], at(100));
-    assert_eq!(
-        folded.messages.iter().map(|(message, _)| message.receiver.as_str()).collect::<Vec<_>>(),
-        ["hook", "mail"]
-    );
+    let folded = fold_at(&[notice(DriftOpened, 1, 0), other], &[], at(100));
+    let receivers: Vec<&str> = folded.payments.iter().map(|payment| payment.message.receiver.as_str()).collect();
+    assert_eq!(receivers, ["hook", "mail"]);
 }

@@ -21,7 +21,11 @@ fn shown() -> FacetState {
     let page = json(
         r#"{"tools":[{"name":"b","title":"B","_meta":{"traceparent":"2"}},{"name":"a","title":"A"}],"ttlMs":7,"kept":1}"#,
     );
-    canon::canonicalize(Facet::McpTools, &RawFacet::Seen(vec![RawRead { pages: vec![page], ..RawRead::default() }]), false)
+    canon::canonicalize(
+        Facet::McpTools,
+        &RawFacet::Seen(vec![RawRead { pages: vec![page], ..RawRead::default() }]),
+        false,
+    )
 }
 
 /// The same as it was written before the volatile table: nothing was taken out.

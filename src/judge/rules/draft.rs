@@ -8,7 +8,7 @@ use crate::judge::rules;
 use crate::judge::words::Budget;
 use crate::model::digest::Digest;
 use crate::model::drift::{Claim, Detail, Drift, Fingerprint, Inside, Note};
-use crate::model::facet::FacetName;
+use crate::model::facet::{Facet, FacetName};
 use crate::model::json::Json;
 use crate::model::pointer::Pointer;
 use crate::model::rule::{Class, Fold, Impact, RuleCase, Severity};
@@ -171,7 +171,8 @@ impl Draft {
                 impact.push(further);
             }
         }
-        let class = match row.and_then(|case| case.class).unwrap_or(Class::Surface) {
+        let none = if facet.facet == Facet::Scan { Class::Sight } else { Class::Surface };
+        let class = match row.and_then(|case| case.class).unwrap_or(none) {
             Class::Surface if severity >= Severity::High && impact.contains(&Impact::Security) => Class::Security,
             class @ (Class::Security | Class::Surface | Class::Sight) => class,
         };

@@ -13,7 +13,7 @@ use crate::model::digest::Digest;
 use crate::model::drift::{DriftRow, DriftState};
 use crate::model::incident::{Incident, IncidentId, IncidentKind};
 use crate::model::memory::{LedgerHead, Memory};
-use crate::model::notice::Event;
+use crate::model::notice::{Event, Notice};
 use crate::model::settlement::{HistoryLine, Revision, Settlement};
 use crate::model::snapshot::Snapshot;
 use crate::model::target::TargetSummary;
@@ -72,7 +72,7 @@ pub(super) fn conclude(
             });
             settlement.history.push(incident_line(scene, &event));
             settlement.history.extend(meanwhile.map(|meanwhile| recovered(scene, &incident, &meanwhile)));
-            owe(&mut settlement, scene, &event, &targets);
+            owe(&mut settlement, scene, &incident, &event, &targets);
         }
         settlement.incidents.push(incident);
     }
@@ -82,14 +82,33 @@ pub(super) fn conclude(
 }
 
 /// What an event owes. Of an incident that several targets share, whoever is to be told of one of them is told once.
-fn owe(settlement: &mut Settlement, scene: &Scene<'_>, event: &Event, targets: &[&TargetSummary]) {
+fn owe(settlement: &mut Settlement, scene: &Scene<'_>, incident: &Incident, event: &Event, targets: &[&TargetSummary]) {
     let mut owed = BTreeSet::new();
     for target in targets {
         let audience = Audience { target, routes: scene.routes, receivers: scene.receivers, told: &scene.memory.told };
         let event = Event { target: target.id.clone(), ..event.clone() };
-        let notices = notices::notice_step(&[event], &audience, scene.now);
-        settlement.notices.extend(notices.into_iter().filter(|notice| owed.insert(notice.id.clone())));
+        let notices = notices::notice_step(std::slice::from_ref(&event), &audience, scene.now);
+        let notices = notices.into_iter().filter(|notice| owed.insert(notice.id.clone()));
+        settlement.notices.extend(notices.map(|notice| held(scene, incident, &event, notice)));
     }
+}
+
+/// What opens in the first round after a gap is held for the one message of that round.
+fn held(scene: &Scene<'_>, incident: &Incident, event: &Event, mut notice: Notice) -> Notice {
+    let begins = match event.kind {
+        AlertType::DriftOpened | AlertType::DriftChanged => true,
+        AlertType::DriftReminder
+        | AlertType::DriftResolved
+        | AlertType::SightLost
+        | AlertType::SightBack
+        | AlertType::FleetReport
+        | AlertType::Digest
+        | AlertType::Test => false,
+    };
+    if let Some(gap) = scene.times.gap.filter(|gap| begins && incident.opened_at >= gap.at) {
+        notice.due_at = notice.due_at.max(gap.held_until());
+    }
+    notice
 }
 
 /// The steps of all incidents; one whose ack ran out is among them though nothing else happened to it.

@@ -22,7 +22,7 @@ pub fn is_quiet(scene: &Scene<'_>, snapshot: &Snapshot, judgment: &Judgment) -> 
     memory.scans.outcome == Some(snapshot.outcome)
         && memory.scans.not_before.is_none()
         && !snapshot.facets.values().any(record::read_fresh)
-        && facets_are_quiet(memory, snapshot, judgment)
+        && facets_are_quiet(scene, snapshot, judgment)
         && own::is_quiet(scene, snapshot)
         && suppress::is_quiet(scene)
         && auto::is_quiet(scene, &judgment.seen)
@@ -30,12 +30,13 @@ pub fn is_quiet(scene: &Scene<'_>, snapshot: &Snapshot, judgment: &Judgment) -> 
         && drifts_are_quiet(memory, judgment)
 }
 
-fn facets_are_quiet(memory: &Memory, snapshot: &Snapshot, judgment: &Judgment) -> bool {
+fn facets_are_quiet(scene: &Scene<'_>, snapshot: &Snapshot, judgment: &Judgment) -> bool {
+    let memory = scene.memory;
     let missed: BTreeSet<FacetName> = judgment.unseen.iter().map(|(name, _)| *name).collect();
     snapshot.facets.iter().all(|(name, state)| {
         let Some(facet) = memory.facets.get(name) else { return false };
         match join::digest(state) {
-            None => facet.unseen_since.is_some() == missed.contains(name),
+            None => facet.unseen_since.is_some() == missed.contains(name) && !life::is_due_blind(facet, scene.now),
             Some(digest) => {
                 let settled = memory.baseline.contains_key(name) || facet.awaiting_approval;
                 settled && facet.last == LastSight::from(digest) && is_calm(facet, state)

@@ -59,7 +59,7 @@ pub(super) fn facets(
         let facet = known.entry(*name).or_default();
         let Some(digest) = join::digest(state) else {
             // What is not watched is not missed.
-            facet.unseen_since = missed.contains(name).then(|| facet.unseen_since.unwrap_or(now));
+            facet.unseen_since = missed.contains(name).then(|| facet.unseen_since.unwrap_or(now).min(now));
             continue;
         };
         life::remember_run(facet, digest, now);

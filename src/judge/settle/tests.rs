@@ -121,7 +121,7 @@ fn accepting_approves_the_paths_ends_the_incident_and_sends_one_message() {
     for _ in 0..5 {
         world.scan(900, &tools("a=2 b=1"));
     }
-    assert!(world.fold().messages.is_empty() && world.memory.drifts.is_empty());
+    assert!(world.fold().payments.is_empty() && world.memory.drifts.is_empty());
 }
 
 #[test]

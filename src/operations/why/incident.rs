@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::target::waits;
 use super::{routes, wishes};
-use crate::judge::{life, rules};
+use crate::judge::{life, notices, rules};
 use crate::model::alert::AlertType;
 use crate::model::confirm::Confirm;
 use crate::model::drift::{DriftRow, DriftState};
@@ -83,11 +83,9 @@ pub(super) fn alone(known: &Alone<'_>) -> WhyIncident {
     let text = match row.state {
         DriftState::Pending => "not confirmed: nobody is told before it is".to_owned(),
         DriftState::Transient => "it went before it was confirmed: nobody was told".to_owned(),
-        DriftState::Open
-        | DriftState::Rejected
-        | DriftState::Reverted
-        | DriftState::Accepted
-        | DriftState::Retired => format!("{}, and part of no incident", row.state.as_str()),
+        DriftState::Open | DriftState::Rejected | DriftState::Reverted | DriftState::Accepted | DriftState::Retired => {
+            format!("{}, and part of no incident", row.state.as_str())
+        }
     };
     WhyIncident {
         reference: None,
@@ -206,6 +204,7 @@ fn newest_event(incident: &Incident) -> Event {
         target: incident.owner.clone(),
         severity,
         impact,
+        urgent: incident.kind == IncidentKind::Sight || counted().any(notices::is_urgent),
         reason: None,
         at: incident.opened_at,
     }
@@ -220,6 +219,7 @@ fn event(kind: IncidentKind, severity: Severity, impact: &[Impact], target: &Tar
         target: target.id.clone(),
         severity,
         impact: impact.to_vec(),
+        urgent: kind == IncidentKind::Sight || notices::presses(severity, impact),
         reason: None,
         at,
     }

@@ -13,7 +13,7 @@ use crate::operations::words::span;
 /// Every route, as it applies to `target`.
 pub(super) fn of_target(routes: &[Route], receivers: &[String], target: &TargetSummary) -> Vec<RouteLine> {
     if routes.is_empty() {
-        return vec![default(receivers, true)];
+        return vec![default(receivers, true, None)];
     }
     let mut lines = Vec::new();
     let mut stopped = false;
@@ -35,7 +35,7 @@ pub(super) fn of_target(routes: &[Route], receivers: &[String], target: &TargetS
         stopped |= about && takes_everything(&route.matches) && !route.goes_on;
     }
     if !stopped {
-        lines.push(default(receivers, false));
+        lines.push(default(receivers, false, None));
     }
     lines
 }
@@ -63,18 +63,22 @@ pub(super) fn of_event(
         }
     }
     if taken.is_empty() {
-        taken.push(default(receivers, routes.is_empty()));
+        taken.push(default(receivers, routes.is_empty(), Some(event.urgent)));
     }
     taken
 }
 
-fn default(receivers: &[String], unrouted: bool) -> RouteLine {
-    let text = if receivers.is_empty() {
-        "no receiver is configured: nobody is told"
-    } else if unrouted {
-        "no routes are configured: medium and worse, and sight, at once to all receivers"
-    } else {
-        "what no route takes goes to all receivers at once"
+/// What holds where no route says anything; of one event when it is known whether it is `urgent`.
+fn default(receivers: &[String], unrouted: bool, urgent: Option<bool>) -> RouteLine {
+    let text = match (receivers.is_empty(), unrouted, urgent) {
+        (true, _, _) => "no receiver is configured: nobody is told",
+        (false, false, _) => "what no route takes goes to all receivers at once",
+        (false, true, Some(true)) => "no routes are configured: this is told to all receivers at once",
+        (false, true, Some(false)) => "no routes are configured: this waits for the weekly digest to all receivers",
+        (false, true, None) => {
+            "no routes are configured: what is critical, gives power, breaks calls or cannot be seen goes to all \
+             receivers at once, the rest comes in a weekly digest"
+        }
     };
     RouteLine {
         n: 0,
@@ -124,8 +128,12 @@ fn pace(route: &Route) -> String {
     if route.group_interval > Duration::ZERO {
         let _ = write!(said, "; at most one message each {}", span(route.group_interval));
     }
-    if let Some(repeat) = route.repeat {
-        let _ = write!(said, "; reminds each {}", span(repeat));
+    match route.repeat {
+        Some(Duration::ZERO) => said.push_str("; never reminds"),
+        Some(repeat) => {
+            let _ = write!(said, "; reminds each {}", span(repeat));
+        }
+        None => {}
     }
     if route.goes_on {
         said.push_str("; later routes see it too");

@@ -3,6 +3,7 @@ use serde_json::json;
 use super::peer::{Asked, Legacy, Peer, error, html, json_body, modern, tool, with_header};
 use super::*;
 use crate::model::observation::{DetectionState, Outcome};
+use crate::model::secret::TextOrSecret;
 
 const CHALLENGE: &str =
     r#"Bearer realm="mcp", resource_metadata="https://mcp.example.com/.well-known/oauth-protected-resource""#;
@@ -180,6 +181,8 @@ async fn headers_of_the_inventory_go_with_each_request_and_never_over_ours() {
         ("x-team".parse().unwrap(), "payments".parse().unwrap()),
         (http::header::ACCEPT, "text/html".parse().unwrap()),
     ];
+    let text = |name: &str, value: &str| (name.to_owned(), TextOrSecret::Text(value.to_owned()));
+    ask.target.headers = vec![text("X-Team", "payments"), text("accept", "text/html")];
     let seen = ask.run().await;
     for asked in peer.asked() {
         assert_eq!(asked.header("x-team"), Some("payments"));

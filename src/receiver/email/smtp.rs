@@ -5,21 +5,24 @@
 //! was closed must not keep a message from all others.
 
 mod capped;
+mod secure;
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use lettre::transport::smtp::Error;
 use lettre::transport::smtp::authentication::{Credentials, Mechanism};
-use lettre::transport::smtp::client::{AsyncSmtpConnection, Certificate, TlsParameters};
+use lettre::transport::smtp::client::{AsyncSmtpConnection, AsyncTokioStream, Certificate, TlsParameters};
 use lettre::transport::smtp::commands::{Data, Mail, Rcpt};
 use lettre::transport::smtp::extension::{ClientId, Extension, MailParameter};
 use secrecy::ExposeSecret as _;
 use tokio::net::TcpStream;
 
 use self::capped::Capped;
+use self::secure::Secure;
 use crate::model::receiver::{Smtp, SmtpTls};
 use crate::receiver::error::{DeliveryError, Reason};
+use crate::receiver::trail::{self, Trail};
 use crate::receiver::{Limits, Secrets, resolve};
 
 /// How long the farewell may take; the mail is delivered by then.
@@ -48,14 +51,20 @@ pub(super) async fn deliver(
     mail: &lettre::Message,
     attempts: u32,
     limits: &Limits,
+    trail: &mut Trail,
 ) -> Result<usize, DeliveryError> {
     let conversation = async {
         let credentials = credentials(smtp, secrets)?;
-        let mut relay = connect(smtp, limits).await?;
-        if let Some(credentials) = credentials {
-            log_in(&mut relay, &credentials).await?;
+        let mut relay = connect(smtp, limits, trail).await?;
+        match (credentials, &smtp.login) {
+            (Some(credentials), Some(login)) => {
+                log_in(&mut relay, &credentials).await?;
+                trail.note(|| format!("logged in as {:?} with the password of {}", login.username, login.password));
+            }
+            (Some(_) | None, _) => trail.note(|| "no login: no `username` is configured".to_owned()),
         }
         let refused = hand_over(&mut relay, mail, attempts).await?;
+        trail.note(|| "the relay took the mail".to_owned());
         Ok((relay, refused))
     };
     let (mut relay, refused) = tokio::time::timeout(limits.email, conversation)
@@ -74,33 +83,54 @@ fn credentials(smtp: &Smtp, secrets: &dyn Secrets) -> Result<Option<Credentials>
 
 /// Connects, says hello and, unless told otherwise, is protected by TLS afterwards: nothing goes out in clear because
 /// a relay, or somebody before it, says that it cannot.
-async fn connect(smtp: &Smtp, limits: &Limits) -> Result<AsyncSmtpConnection, DeliveryError> {
+async fn connect(smtp: &Smtp, limits: &Limits, trail: &mut Trail) -> Result<AsyncSmtpConnection, DeliveryError> {
     let hello = ClientId::default();
     let addresses = resolve::addresses(&smtp.host, smtp.port, limits.reachable).await;
     let addresses = addresses.map_err(|error| DeliveryError::transient(Reason::of_connection(&error)))?;
+    trail.note(|| format!("{} leads to {}", smtp.host, trail::addresses(&addresses)));
+    let stream = dial(&addresses, trail).await?;
     match smtp.tls {
-        SmtpTls::None => plain(&addresses, &hello).await,
+        SmtpTls::None => {
+            let relay = greet(stream, &hello, trail).await?;
+            trail.note(|| "not protected: `tls: none`".to_owned());
+            Ok(relay)
+        }
         SmtpTls::StartTls => {
             let tls = tls(smtp).await?;
-            let mut relay = plain(&addresses, &hello).await?;
+            let mut relay = greet(stream, &hello, trail).await?;
             relay.starttls(tls, &hello).await.map_err(|error| failed(Step::Tls, &error))?;
+            trail.note(|| format!("protected by STARTTLS, with a trusted certificate for {}", smtp.host));
             Ok(relay)
         }
         SmtpTls::Implicit => {
             let tls = tls(smtp).await?;
-            AsyncSmtpConnection::connect_tokio1(addresses.as_slice(), None, &hello, Some(tls), None)
-                .await
-                .map_err(|error| failed(Step::Connect, &error))
+            let secure = Secure::over(stream, tls).await.map_err(|error| failed(Step::Connect, &error))?;
+            trail.note(|| format!("protected by TLS, with a trusted certificate for {}", smtp.host));
+            greet(Box::new(secure), &hello, trail).await
         }
     }
 }
 
-async fn plain(addresses: &[SocketAddr], hello: &ClientId) -> Result<AsyncSmtpConnection, DeliveryError> {
+async fn dial(addresses: &[SocketAddr], trail: &mut Trail) -> Result<Box<dyn AsyncTokioStream>, DeliveryError> {
     let stream =
         TcpStream::connect(addresses).await.map_err(|error| DeliveryError::transient(Reason::of_connection(&error)))?;
-    AsyncSmtpConnection::connect_with_transport(Box::new(Capped::new(stream)), hello)
+    if let Ok(peer) = stream.peer_addr() {
+        trail.note(|| format!("connected to {peer}"));
+    }
+    Ok(Box::new(Capped::new(stream)))
+}
+
+/// The relay's greeting, and what it can do.
+async fn greet(
+    stream: Box<dyn AsyncTokioStream>,
+    hello: &ClientId,
+    trail: &mut Trail,
+) -> Result<AsyncSmtpConnection, DeliveryError> {
+    let relay = AsyncSmtpConnection::connect_with_transport(stream, hello)
         .await
-        .map_err(|error| failed(Step::Connect, &error))
+        .map_err(|error| failed(Step::Connect, &error))?;
+    trail.note(|| "the relay speaks SMTP".to_owned());
+    Ok(relay)
 }
 
 /// The platform's roots, and the private authority as it is in its file now.

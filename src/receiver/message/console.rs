@@ -43,8 +43,11 @@ pub(super) fn text(body: &Body, colour: Colour) -> String {
     };
     for passage in &alert.passages {
         lines.extend(page::wrap("  ", 2, &text::inert(&passage.heading, 200), WIDTH));
-        let shown = passage.lines.iter().take(LINES);
-        lines.extend(shown.flat_map(|line| page::wrap("    ", 6, &text::inert(line, 400), WIDTH)));
+        for line in passage.lines.iter().take(LINES) {
+            // A line that begins with blanks belongs to the one before it.
+            let start = if line.starts_with("  ") { "      " } else { "    " };
+            lines.extend(page::wrap(start, start.len() + 2, &text::inert(line.trim_start(), 400), WIDTH));
+        }
         let more = passage.lines.len().saturating_sub(LINES);
         lines.extend((more > 0).then(|| format!("    and {more} more")));
     }

@@ -45,7 +45,11 @@ pub(super) fn text(body: &Body) -> String {
 fn passages(alert: &Alert, page: &mut Page) {
     for passage in &alert.passages {
         page.section(&text::inert(&passage.heading, 60));
-        passage.lines.iter().take(LINES).for_each(|line| page.words("", 2, &text::inert(line, 600)));
+        for line in passage.lines.iter().take(LINES) {
+            // A line that begins with blanks belongs to the one before it.
+            let start = if line.starts_with("  ") { "  " } else { "" };
+            page.words(start, start.len() + 2, &text::inert(line.trim_start(), 600));
+        }
         let more = passage.lines.len().saturating_sub(LINES);
         if more > 0 {
             page.line(&format!("And {more} more: attachment."));
@@ -161,10 +165,14 @@ fn how_to_decide(alert: &Alert, page: &mut Page) {
     let names: Vec<String> = failing.map(|consumer| consumer.name.clone()).collect();
     let fails = match names.len() {
         0 => String::new(),
-        1 => format!(" {} goes on failing.", names::list(&names, 0, 60).text),
-        _ => format!(" {} go on failing.", names::list(&names, 0, 60).text),
+        1 => format!(", and {} goes on failing", names::list(&names, 0, 60).text),
+        _ => format!(", and {} go on failing", names::list(&names, 0, 60).text),
     };
-    page.words("", 0, &format!("If nobody decides: it stays open, and driftd tells what changes further.{fails}"));
+    let stays = "it stays open";
+    let told = "driftd tells what changes further";
+    let all = if fails.is_empty() { format!("{stays}, and {told}") } else { format!("{stays}, {told}{fails}") };
+    page.words("", 0, &format!("If nobody decides: {all}."));
+>>>>>>> main
 }
 
 /// The item that a command leaves out.

@@ -34,6 +34,7 @@ CREATE TABLE notice (
     incident TEXT NOT NULL REFERENCES incident (id),
     revision INTEGER NOT NULL,
     event    TEXT NOT NULL,
+    lane     TEXT NOT NULL, -- message, digest
     due_at   INTEGER NOT NULL,
     at       INTEGER NOT NULL,
     message  TEXT REFERENCES message (id),
@@ -45,8 +46,8 @@ CREATE INDEX notice_group ON notice (receiver, incident) WHERE message IS NULL A
 INSERT INTO message (seq, id, receiver, incident, body, body_size, state, attempts, next_at, error, at, sent_at)
     SELECT seq, id, receiver, incident, body, body_size, state, attempts, next_at, error, at, sent_at
     FROM message_before ORDER BY seq;
-INSERT INTO notice (id, receiver, incident, revision, event, due_at, at, message, dropped)
-    SELECT id, receiver, incident, revision, event, due_at, at, message, dropped FROM notice_before ORDER BY rowid;
+INSERT INTO notice (id, receiver, incident, revision, event, lane, due_at, at, message, dropped)
+    SELECT id, receiver, incident, revision, event, 'message', due_at, at, message, dropped FROM notice_before ORDER BY rowid;
 DROP TABLE notice_before;
 DROP TABLE message_before;
 
@@ -55,4 +56,16 @@ DROP TABLE message_before;
 CREATE TABLE posted (
     id TEXT PRIMARY KEY,
     at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- How each receiver has fared since it last took a message.
+CREATE TABLE condition (
+    receiver      TEXT PRIMARY KEY,
+    failures      INTEGER NOT NULL,
+    since         INTEGER,
+    error         TEXT,
+    told          INTEGER,
+    told_given_up INTEGER,
+    suspended     INTEGER,
+    not_before    INTEGER
 ) STRICT, WITHOUT ROWID;

@@ -7,6 +7,7 @@ use sqlx::ConnectOptions as _;
 use sqlx::sqlite::SqliteConnectOptions;
 
 use super::fixtures::{Fixture, at, id, quiet, scan, summary, value, whole};
+use crate::model::condition::Fate;
 use crate::model::ledger::Action;
 use crate::model::memory::LedgerHead;
 use crate::store::schema::KNOWN;
@@ -187,7 +188,7 @@ async fn a_write_that_fails_shows_at_once_and_one_that_works_mends_it() {
     let fixture = full().await;
     let health = fixture.store.health();
     sqlx::raw_sql("PRAGMA query_only = ON").execute(&mut fixture.store.writer().await.side.conn).await.unwrap();
-    let error = fixture.store.mark_sent("x", at(0)).await.unwrap_err();
+    let error = fixture.store.record_fate("x", &Fate::Sent, at(0)).await.unwrap_err();
     assert!(matches!(error, StoreError::ReadOnly), "{error}");
     assert!(matches!(&*health.borrow(), Health::Failing(_)));
     // What is only buffered proves nothing.

@@ -16,7 +16,7 @@ use crate::model::incident::{Incident, IncidentId, IncidentKind, Member, Unit, U
 use crate::model::json::Json;
 use crate::model::ledger::{Action, LedgerEntry};
 use crate::model::memory::{FacetMemory, LastSight, LedgerHead, Memory, ScanMemory, ValueRun};
-use crate::model::notice::{Body, Message, MessageState, Notice};
+use crate::model::notice::{Body, Lane, Message, MessageState, Notice};
 use crate::model::observation::{AddressClass, Asked, Detection, DetectionState, Era, Outcome, Transport};
 use crate::model::pointer::Pointer;
 use crate::model::rule::{Class, Fold, Impact, RuleCase, Severity};
@@ -312,6 +312,7 @@ pub(super) fn notice(receiver: &str, revision: u32, event: AlertType, due: i64) 
         incident: incident_id(),
         revision,
         event,
+        lane: Lane::Message,
         due_at: at(due),
         at: at(due - 60),
     }

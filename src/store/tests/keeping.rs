@@ -7,10 +7,11 @@ use super::fixtures::{
 };
 use crate::model::alert::AlertType;
 use crate::model::baseline::BaselineFacet;
+use crate::model::condition::Fate;
 use crate::model::drift::{DriftRow, DriftState};
 use crate::model::incident::{EndReason, Ended, Incident};
 use crate::model::memory::{LastSight, Memory};
-use crate::model::notice::{Message, MessageState, Notice};
+use crate::model::notice::{Fold, Message, MessageState, Notice, Payment};
 use crate::model::settlement::{HistoryLine, Settlement};
 use crate::store::{
     DriftFilter, Horizon, LedgerCheck, MessageFilter, Retry, Step, Store, StoredSnapshot, Sweep, TargetDrift,
@@ -143,13 +144,16 @@ impl World {
     async fn folds(&mut self) {
         let waiting = self.fixture.store.due_notices(jiff::Timestamp::MAX).await.unwrap();
         let Some(first) = waiting.first() else { return };
-        let made = Message {
+        let mut made = Message {
             id: format!("message-of-{}", first.id),
             incident: Some(first.incident),
             ..message(&first.receiver, 1, first.event, self.now)
         };
+        made.body.alert.incident.as_mut().unwrap().id = first.incident;
         let dropped: Vec<String> = waiting.get(1).map(|notice| notice.id.clone()).into_iter().collect();
-        self.fixture.store.fold(&[(made, vec![first.id.clone()])], &dropped).await.unwrap();
+        let payment = Payment { message: made, notices: vec![first.id.clone()], told: Vec::new() };
+        let fold = Fold { payments: vec![payment], dropped, ..Fold::default() };
+        self.fixture.store.fold(&fold).await.unwrap();
     }
 
     async fn sends(&mut self, arrives: bool) {
@@ -157,9 +161,10 @@ impl World {
         let pending = self.fixture.store.messages(&filter).await.unwrap();
         let Some(message) = pending.last() else { return };
         if arrives {
-            self.fixture.store.mark_sent(&message.id, at(self.now)).await.unwrap();
+            self.fixture.store.record_fate(&message.id, &Fate::Sent, at(self.now)).await.unwrap();
         } else {
-            self.fixture.store.mark_dead(&message.id, 20, "gone").await.unwrap();
+            let dead = Fate::Dead { attempts: 20, error: "gone".to_owned() };
+            self.fixture.store.record_fate(&message.id, &dead, at(self.now)).await.unwrap();
         }
     }
 }

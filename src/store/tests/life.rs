@@ -229,7 +229,7 @@ async fn a_notice_owed_twice_is_one() {
     let again = notice("mail", 1, AlertType::DriftOpened, 9000);
     fixture.commit(&Settlement { notices: vec![again], ..quiet(2, 400) }, None).await;
     assert_eq!(fixture.store.due_notices(at(9000)).await.unwrap().len(), 2);
-    assert_eq!(fixture.store.next_due().await.unwrap(), Some(at(300)));
+    assert_eq!(fixture.store.next_due(at(0)).await.unwrap(), Some(at(300)));
 }
 
 #[tokio::test]

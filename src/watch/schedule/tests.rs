@@ -295,7 +295,7 @@ proptest! {
         let phase = |at: Timestamp| at.as_millisecond().rem_euclid(i64::try_from(every).unwrap() * 1000);
         let slot = phase(step(&plan, &id("a"), &past, now).at);
         for leap in leaps {
-            now = now + jiff::SignedDuration::from_secs(leap);
+            now += jiff::SignedDuration::from_secs(leap);
             let mut runs = 0;
             // All that is due at this instant, as the loop would do it.
             while step(&plan, &id("a"), &past, now).at <= now {

@@ -1,24 +1,15 @@
 //! `POST /-/reload`: a person's token, our own name as the host, and the mistakes in the answer.
 
-use driftd::model::secret::SecretRef;
-use driftd::model::settings::{Person, Right};
 use serde_json::Value;
 
-use super::{home, rename_over, targets};
+use super::{DRIFTD, home, rename_over, targets};
 use crate::support::daemon::{Daemon, Home};
 use crate::support::peer::{Script, ScriptedPeer};
 
-/// With `listen` and people, whose tokens are files of `home`.
-async fn start(home: &Home, people: &[(&str, &[Right])]) -> Daemon {
-    let person = |(name, may): &(&str, &[Right])| Person {
-        name: (*name).to_owned(),
-        token: SecretRef::File(home.path().join(name)),
-        may: may.to_vec(),
-    };
-    let mut config = home.config();
-    config.listen = Some(([127, 0, 0, 1], 0).into());
-    config.people = people.iter().map(person).collect();
-    Daemon::start_with(config, home, "2026-11-30T12:00:00Z".parse().unwrap()).await
+/// With `listen` and `people`, whose tokens are files of `home`.
+async fn start(home: &Home, people: &str) -> Daemon {
+    home.write("driftd.yaml", &format!("{DRIFTD}listen: 127.0.0.1:0\n{people}"));
+    Daemon::start(home).await
 }
 
 async fn post(daemon: &Daemon, host: Option<&str>, token: Option<&str>) -> (u16, String) {
@@ -38,32 +29,38 @@ async fn post(daemon: &Daemon, host: Option<&str>, token: Option<&str>) -> (u16,
 async fn only_a_person_who_may_decide_reloads_and_reads_the_mistakes() {
     let peer = ScriptedPeer::start(Script::default()).await;
     let home = home(&peer.url(), &["a"]);
-    home.write("oncall", "s3cret-one");
-    home.write("guest", "s3cret-two");
-    let daemon = start(&home, &[("oncall", &[Right::Decide]), ("guest", &[Right::Read])]).await;
+    home.write("oncall", "a-token-of-some-length-one");
+    home.write("guest", "a-token-of-some-length-two");
+    let daemon = start(
+        &home,
+        "people:\n\
+         - { name: oncall, token: { file: oncall }, may: [ read, decide ] }\n\
+         - { name: guest, token: { file: guest }, may: [ read ] }\n",
+    )
+    .await;
     let right = std::fs::read_to_string(home.path().join("inventory.yaml")).unwrap();
     rename_over(&home, "inventory.yaml", "targets: [ { id: a, kind: mcp } ]\n");
     for (host, token, status) in [
         (None, None, 401),
-        (None, Some("s3cret-on"), 401),
-        (None, Some("s3cret-two"), 403),
-        (Some("driftd.evil.example"), Some("s3cret-one"), 421),
+        (None, Some("a-token-of-some-length-on"), 401),
+        (None, Some("a-token-of-some-length-two"), 403),
+        (Some("driftd.evil.example"), Some("a-token-of-some-length-one"), 421),
     ] {
         let (answered, said) = post(&daemon, host, token).await;
         assert_eq!(answered, status, "{host:?} {token:?}: {said}");
         assert!(!said.contains("inventory"), "who may not is told nothing: {said}");
     }
-    let (status, said) = post(&daemon, None, Some("s3cret-one")).await;
+    let (status, said) = post(&daemon, None, Some("a-token-of-some-length-one")).await;
     assert_eq!(status, 422, "{said}");
     let said: Value = serde_json::from_str(&said).unwrap();
     assert_eq!(said["kind"], "mistakes");
     assert!(said["message"][0].as_str().unwrap().contains("inventory.yaml:1:"), "{said}");
 
     // A token is read at each use.
-    home.write("oncall", "s3cret-three");
-    assert_eq!(post(&daemon, None, Some("s3cret-one")).await.0, 401);
+    home.write("oncall", "a-token-of-some-length-three");
+    assert_eq!(post(&daemon, None, Some("a-token-of-some-length-one")).await.0, 401);
     rename_over(&home, "inventory.yaml", &format!("{right}{}", targets(&peer.url(), &["b"])));
-    let (status, said) = post(&daemon, Some("localhost"), Some("s3cret-three")).await;
+    let (status, said) = post(&daemon, Some("localhost"), Some("a-token-of-some-length-three")).await;
     assert_eq!(status, 200, "{said}");
     let said: Value = serde_json::from_str(&said).unwrap();
     assert_eq!((&said["added"][0], &said["targets"]), (&Value::from("b"), &Value::from(2)), "{said}");
@@ -74,7 +71,7 @@ async fn only_a_person_who_may_decide_reloads_and_reads_the_mistakes() {
 async fn without_people_nothing_can_be_changed_over_tcp() {
     let home = home("http://127.0.0.1:9/mcp", &[]);
     home.write("inventory.yaml", "targets: []\n");
-    let daemon = start(&home, &[]).await;
+    let daemon = start(&home, "").await;
     for token in [None, Some("anything")] {
         let (status, said) = post(&daemon, None, token).await;
         assert_eq!((status, said.contains("no `people`")), (403, true), "{said}");

@@ -3,11 +3,14 @@
 
 use std::time::Duration;
 
+use driftd::operations::Request;
 use jiff::Timestamp;
 
+use super::rename_over;
 use crate::sight;
 use crate::support::daemon::{Daemon, Home};
 use crate::support::peer::{Script, ScriptedPeer};
+use crate::support::until;
 use crate::support::webhook::Hook;
 
 /// A start with the one target under another id, that carries on these.
@@ -75,5 +78,33 @@ async fn an_id_with_a_past_of_its_own_carries_on_no_other() {
     let daemon = start_as(&home, "ledger", &["peer"], now).await;
     assert!(daemon.baseline("ledger").await.facets.is_empty());
     assert!(!daemon.baseline("peer").await.facets.is_empty(), "it stays where it is");
+    daemon.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reload_renames_a_target_that_is_being_scanned() {
+    let peer = ScriptedPeer::start(Script::default()).await;
+    let hook = Hook::start().await;
+    let home = sight::home(&peer.url(), &hook);
+    let daemon = Daemon::start(&home).await;
+    let baseline = daemon.take_baseline("peer").await;
+    let inventory = std::fs::read_to_string(home.path().join("inventory.yaml")).unwrap();
+    peer.shut_gate();
+    let scanning = async { daemon.ask(Request::ScanNow { id: "peer".to_owned() }).await };
+    let renaming = async {
+        until("its scan has begun", || (peer.waiting() > 0).then_some(())).await;
+        rename_over(&home, "inventory.yaml", &inventory.replace("id: peer,", "id: ledger, was: [ peer ],"));
+        daemon.reload().await.unwrap()
+    };
+    let (scanned, reloaded) = tokio::join!(scanning, renaming);
+    assert!(scanned.is_err(), "nobody is called that any more");
+    assert_eq!(reloaded.carried.iter().map(|carried| carried.is.as_str()).collect::<Vec<_>>(), ["ledger"]);
+    peer.open_gate();
+    assert_eq!(daemon.baseline("ledger").await.facets.len(), baseline.facets.len());
+    assert!(daemon.reload().await.unwrap().carried.is_empty(), "once");
+    peer.change(|script| script.tools.as_mut().unwrap().truncate(1));
+    daemon.scan_twice("ledger", Duration::from_mins(5)).await;
+    let told = hook.wait_for(1).await.remove(0);
+    assert_eq!(told.body["data"]["targets"][0]["id"], "ledger", "held to what peer was held to");
     daemon.stop().await;
 }

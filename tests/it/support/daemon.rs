@@ -8,11 +8,11 @@ use std::time::Duration;
 use driftd::clock::{Clock, Hand};
 use driftd::config;
 use driftd::control;
-use driftd::daemon::{Daemon as Running, Inside};
+use driftd::daemon::{Daemon as Running, Housekeeper, Inside};
 use driftd::operations::{Answer, Refused, Request, document};
 use driftd::reload::Reloaded;
 use driftd::secret::Environment;
-use driftd::signals::{Stop, StopHand};
+use driftd::signals::{Hup, Stop, StopHand};
 use driftd::watch::Load;
 use jiff::Timestamp;
 use tempfile::TempDir;
@@ -94,6 +94,7 @@ pub(crate) struct Daemon {
     /// Where `POST /-/reload` is.
     pub(crate) listen: Option<SocketAddr>,
     inside: Inside,
+    housekeeper: Housekeeper,
 }
 
 impl Daemon {
@@ -110,13 +111,27 @@ impl Daemon {
     /// Starts it on this configuration, at `now`.
     pub(crate) async fn start_with(config: config::Config, home: &Home, now: Timestamp) -> Self {
         let (clock, hand) = Clock::manual(now);
-        let daemon = Running::start(config, home.environment(), clock).await.unwrap();
+        Self::of(Running::start(config, home.environment(), clock).await.unwrap(), hand).await
+    }
+
+    /// Starts it as the program does: it reads the files itself, and knows what was in force last.
+    pub(crate) async fn open(home: &Home, now: Timestamp) -> anyhow::Result<Self> {
+        let (clock, hand) = Clock::manual(now);
+        let file = home.path().join("driftd.yaml");
+        Ok(Self::of(Running::open(&file, home.environment(), clock, Hup::silent()).await?, hand).await)
+    }
+
+    /// The daemon, once it has started.
+    async fn of(daemon: Running, hand: Hand) -> Self {
         let (control, metrics) = (daemon.control().to_owned(), daemon.metrics_address());
-        let (listen, inside) = (daemon.listen_address(), daemon.inside());
+        let (listen, inside, housekeeper) = (daemon.listen_address(), daemon.inside(), daemon.housekeeper());
         let (mut asked, stop) = Stop::by_hand();
         let mut running = JoinSet::new();
         running.spawn(async move { daemon.run(&mut asked).await.map(drop) });
-        Self { hand, stop, running, control, metrics, listen, inside }
+        let daemon = Self { hand, stop, running, control, metrics, listen, inside, housekeeper };
+        eventually("the daemon has started", async || (daemon.page("/-/ready").await.1 != "starting\n").then_some(()))
+            .await;
+        daemon
     }
 
     /// The instant that it believes in.
@@ -132,6 +147,11 @@ impl Daemon {
     /// Puts its wall time back.
     pub(crate) fn put_back(&self, by: Duration) {
         self.hand.put_back(by);
+    }
+
+    /// Has the minute's work done.
+    pub(crate) async fn housekeep(&self) {
+        assert!(self.housekeeper.minute().await, "the daemon has stopped");
     }
 
     /// Asks over the control socket.
@@ -223,10 +243,12 @@ impl Daemon {
         self.drifts().await.into_iter().filter(|incident| incident.state != "pending").collect()
     }
 
-    /// All messages, newest first.
+    /// All messages, newest first; reports of first rounds apart.
     pub(crate) async fn messages(&self) -> Vec<document::Message> {
         match self.ask(Request::Alerts {}).await {
-            Ok(Answer::Alerts(messages)) => messages,
+            Ok(Answer::Alerts(messages)) => {
+                messages.into_iter().filter(|message| !super::is_of_first_round(&message.headline)).collect()
+            }
             other => panic!("no list of messages: {other:?}"),
         }
     }

@@ -143,6 +143,11 @@ struct Stage {
 impl ScriptedPeer {
     /// A peer that is up.
     pub(crate) async fn start(script: Script) -> Self {
+        Self::start_on("127.0.0.1", script).await
+    }
+
+    /// A peer that is up at this loopback address.
+    pub(crate) async fn start_on(host: &'static str, script: Script) -> Self {
         let stage = Stage {
             script,
             asked: Vec::new(),
@@ -155,12 +160,12 @@ impl ScriptedPeer {
         };
         let shared = Arc::new(Shared { state: Mutex::new(stage), gate: Semaphore::new(0) });
         let router = Router::new().route("/mcp", axum::routing::any(answer)).with_state(Arc::clone(&shared));
-        Self { server: Server::start(router).await, shared }
+        Self { server: Server::start_on(host, router).await, shared }
     }
 
     /// Its MCP endpoint.
     pub(crate) fn url(&self) -> String {
-        format!("http://127.0.0.1:{}/mcp", self.server.port())
+        format!("http://{}:{}/mcp", self.server.host(), self.server.port())
     }
 
     /// Its port.

@@ -13,6 +13,7 @@ use super::until;
 /// A server on a loopback port that stays its own. Dropping it stops it.
 #[derive(Debug)]
 pub(crate) struct Server {
+    host: &'static str,
     port: u16,
     router: Router,
     running: Option<Running>,
@@ -28,9 +29,19 @@ struct Running {
 impl Server {
     /// A server that is up.
     pub(crate) async fn start(router: Router) -> Self {
-        let mut server = Self { port: free_port(), router, running: None };
+        Self::start_on("127.0.0.1", router).await
+    }
+
+    /// A server that is up at this loopback address.
+    pub(crate) async fn start_on(host: &'static str, router: Router) -> Self {
+        let mut server = Self { host, port: free_port(), router, running: None };
         server.up().await;
         server
+    }
+
+    /// Its host.
+    pub(crate) const fn host(&self) -> &'static str {
+        self.host
     }
 
     /// Its port.
@@ -48,7 +59,7 @@ impl Server {
         if self.running.is_some() {
             return;
         }
-        let listener = TcpListener::bind(("127.0.0.1", self.port)).await.unwrap();
+        let listener = TcpListener::bind((self.host, self.port)).await.unwrap();
         let stop = CancellationToken::new();
         let serving = axum::serve(listener, self.router.clone()).with_graceful_shutdown(stop.clone().cancelled_owned());
         let mut task = JoinSet::new();
@@ -60,7 +71,7 @@ impl Server {
     pub(crate) async fn down(&mut self) {
         let Some(running) = self.running.take() else { return };
         running.stop.cancel();
-        let port = self.port;
-        until("the port closes", || TcpStream::connect(("127.0.0.1", port)).is_err().then_some(())).await;
+        let at = (self.host, self.port);
+        until("the port closes", || TcpStream::connect(at).is_err().then_some(())).await;
     }
 }

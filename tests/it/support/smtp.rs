@@ -87,13 +87,14 @@ impl Smtp {
         self.process = None;
     }
 
-    /// The mails so far, in order.
+    /// The mails so far, in order; reports of first rounds apart.
     pub(crate) fn mails(&self) -> Vec<Mail> {
         let entries = fs::read_dir(self.files.path().join("mail")).unwrap();
         let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
         paths.retain(|path| path.extension().is_some_and(|extension| extension == "eml"));
         paths.sort();
-        paths.iter().map(|path| Mail::parse(&fs::read(path).unwrap())).collect()
+        let mails = paths.iter().map(|path| Mail::parse(&fs::read(path).unwrap()));
+        mails.filter(|mail| !mail.header("Subject").is_some_and(|subject| super::is_of_first_round(&subject))).collect()
     }
 
     /// Waits until at least `count` mails are there, and gives them all.

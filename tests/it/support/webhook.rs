@@ -50,7 +50,11 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Records {
     refusing: Option<StatusCode>,
+    /// Seconds of `Retry-After` beside it.
+    asking: Option<u32>,
     kept: Vec<Delivery>,
+    /// Reports of a first round: every daemon sends one within its first minutes, at no moment that a test names.
+    reports: Vec<Delivery>,
     /// `webhook-id` of each request, refused ones included.
     tries: Vec<String>,
 }
@@ -79,9 +83,16 @@ impl Hook {
         self.shared.lock().refusing = Some(status);
     }
 
+    /// The same, and asks to be tried again after so many seconds.
+    pub(crate) fn refuse_for(&self, status: StatusCode, seconds: u32) {
+        let mut state = self.shared.lock();
+        (state.refusing, state.asking) = (Some(status), Some(seconds));
+    }
+
     /// Accepts again.
     pub(crate) fn accept(&self) {
-        self.shared.lock().refusing = None;
+        let mut state = self.shared.lock();
+        (state.refusing, state.asking) = (None, None);
     }
 
     /// Connections are refused from here on.
@@ -94,7 +105,12 @@ impl Hook {
         self.server.up().await;
     }
 
-    /// What was kept so far, in order.
+    /// Reports of first rounds, in order.
+    pub(crate) fn reports(&self) -> Vec<Delivery> {
+        self.shared.lock().reports.clone()
+    }
+
+    /// What was kept so far, in order; reports of first rounds apart.
     pub(crate) fn deliveries(&self) -> Vec<Delivery> {
         self.shared.lock().kept.clone()
     }
@@ -132,18 +148,32 @@ impl Shared {
     }
 }
 
-async fn receive(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> StatusCode {
+async fn receive(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> (StatusCode, HeaderMap) {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
     let signed = shared.verifies(&headers, &body);
     let mut state = shared.lock();
-    state.tries.push(text("webhook-id"));
-    if let Some(status) = state.refusing {
-        return status;
+    let document = serde_json::from_slice::<serde_json::Value>(&body);
+    let of_first_round = document.as_ref().is_ok_and(is_of_first_round);
+    if !of_first_round {
+        state.tries.push(text("webhook-id"));
     }
-    let Ok(document) = serde_json::from_slice(&body) else {
-        return StatusCode::BAD_REQUEST;
+    if let Some(status) = state.refusing {
+        let asking = state.asking.map(|seconds| (http::header::RETRY_AFTER, seconds.into()));
+        return (status, asking.into_iter().collect());
+    }
+    let Ok(document) = document else {
+        return (StatusCode::BAD_REQUEST, HeaderMap::new());
     };
     let timestamp = text("webhook-timestamp").parse().unwrap_or_default();
-    state.kept.push(Delivery { id: text("webhook-id"), timestamp, signed, body: document });
-    StatusCode::NO_CONTENT
+    let delivery = Delivery { id: text("webhook-id"), timestamp, signed, body: document };
+    if of_first_round {
+        state.reports.push(delivery);
+    } else {
+        state.kept.push(delivery);
+    }
+    (StatusCode::NO_CONTENT, HeaderMap::new())
+}
+
+fn is_of_first_round(document: &serde_json::Value) -> bool {
+    document["type"] == "fleet.report" && document["data"]["headline"].as_str().is_some_and(super::is_of_first_round)
 }

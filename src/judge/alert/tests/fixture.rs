@@ -207,7 +207,15 @@ pub(super) fn empty(kind: IncidentKind) -> World {
     for (facet, value) in [(Facet::McpHandshake, handshake("1.0.0")), (Facet::McpTools, list(old))] {
         memory.baseline.insert(FacetName::stranger(facet), held(facet, value));
     }
-    World { target, incident, rows: Vec::new(), memory, snapshot: Some(snapshot(list(new))), decision: None, policy: Policy::default() }
+    World {
+        target,
+        incident,
+        rows: Vec::new(),
+        memory,
+        snapshot: Some(snapshot(list(new))),
+        decision: None,
+        policy: Policy::default(),
+    }
 }
 
 fn handshake(version: &str) -> Json {

@@ -1,8 +1,8 @@
 //! A TCP stream that ends once its peer has sent too much.
 //!
 //! `lettre` caps a response after it has read a line, not while it reads one. Before TLS anybody on the way can answer
-//! for the relay, so a line without end must not fill our memory. (With implicit TLS the relay has proven who it is
-//! before it says a word; its flood is bounded by the time limit alone.)
+//! for the relay, so a line without end must not fill our memory. Below TLS what is counted is encrypted, and little more
+//! than what it holds.
 
 use std::io;
 use std::net::SocketAddr;

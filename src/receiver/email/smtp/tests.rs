@@ -171,12 +171,13 @@ async fn without_starttls_nothing_is_said_in_clear() {
 #[tokio::test]
 async fn a_relay_that_hangs_is_too_slow_and_one_that_hangs_up_late_is_not() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let limits = Limits { email: Duration::from_millis(100), ..sample::limits() };
-    let receivers = receivers(email(listener.local_addr().unwrap().port(), SmtpTls::None, false), limits);
     let message = sample::message("m-1", "mail");
-    for (script, expected) in
-        [(&[("DATA", "")] as Script, Err(DeliveryError::transient(Reason::Timeout))), (&[("QUIT", "")], Ok(()))]
-    {
+    let short = Limits { email: Duration::from_millis(100), ..sample::limits() };
+    for (script, limits, expected) in [
+        (&[("DATA", "")] as Script, short, Err(DeliveryError::transient(Reason::Timeout))),
+        (&[("QUIT", "")], sample::limits(), Ok(())),
+    ] {
+        let receivers = receivers(email(listener.local_addr().unwrap().port(), SmtpTls::None, false), limits);
         let outcome = tokio::select! {
             outcome = receivers.send(&message, jiff::Timestamp::UNIX_EPOCH) => outcome,
             _ = play(&listener, script) => panic!("the relay never ends by itself"),

@@ -1,0 +1,101 @@
+//! After days without a look, what changed meanwhile is one message; each incident is decided by itself.
+
+use std::time::Duration;
+
+use crate::sight_hosts::home;
+use crate::support::daemon::{Daemon, Home};
+use crate::support::peer::{Script, ScriptedPeer};
+use crate::support::webhook::Hook;
+
+const IDS: [&str; 2] = ["a", "b"];
+
+/// Two targets, a daemon that was stopped, and what both of them changed meanwhile.
+async fn changed_meanwhile(days: u64) -> (Vec<ScriptedPeer>, Hook, Home, Daemon) {
+    let mut peers = Vec::new();
+    for _ in IDS {
+        peers.push(ScriptedPeer::start(Script::default()).await);
+    }
+    let hook = Hook::start().await;
+    let targets: Vec<(&str, String)> = IDS.into_iter().zip(peers.iter().map(ScriptedPeer::url)).collect();
+    let home = home(&targets, &hook);
+    let daemon = Daemon::start(&home).await;
+    all(&daemon, 0).await;
+    all(&daemon, 5).await;
+    let now = daemon.now();
+    daemon.stop().await;
+    for peer in &peers {
+        peer.change(|script| script.tools = script.tools.take().map(|tools| tools[..1].to_vec()));
+    }
+    let daemon = Daemon::start_at(&home, now + Duration::from_hours(24 * days)).await;
+    (peers, hook, home, daemon)
+}
+
+async fn all(daemon: &Daemon, minutes: u64) {
+    daemon.advance(Duration::from_mins(minutes));
+    for id in IDS {
+        daemon.scan(id).await;
+    }
+}
+
+fn kinds(hook: &Hook) -> Vec<String> {
+    hook.deliveries().iter().map(|delivery| delivery.kind().to_owned()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_changed_while_nobody_looked_is_one_message() {
+    let (peers, hook, home, daemon) = changed_meanwhile(3).await;
+    all(&daemon, 1).await;
+    daemon.housekeep().await;
+    all(&daemon, 5).await;
+    let incidents = daemon.incidents().await;
+    assert_eq!(incidents.len(), 2, "{incidents:#?}");
+    assert!(hook.tries().is_empty(), "held for the one message");
+    daemon.housekeep().await;
+    daemon.delivered().await;
+    assert_eq!(kinds(&hook), ["fleet.report"]);
+    let data = &hook.deliveries()[0].body["data"];
+    assert_eq!(data["headline"], "2 targets changed while nobody looked");
+    let listed = data["passages"].to_string();
+    assert!(incidents.iter().all(|incident| listed.contains(&incident.reference)), "{listed}");
+
+    // Each is decided by itself, and who was told of it by the one message is told how it ends.
+    let reference = &incidents[0].reference;
+    let done = home.driftd(&["drift", "accept", reference, "--reason", "announced"]).await;
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    daemon.delivered().await;
+    assert_eq!(kinds(&hook), ["fleet.report", "drift.resolved"]);
+    // What changes from now on is told at once.
+    for peer in &peers {
+        peer.change(|script| script.tools = Some(Vec::new()));
+    }
+    all(&daemon, 60).await;
+    all(&daemon, 5).await;
+    daemon.delivered().await;
+    assert!(kinds(&hook).len() > 2, "{:?}", kinds(&hook));
+    daemon.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restart_in_the_middle_of_the_round_changes_nothing() {
+    let (_peers, hook, home, daemon) = changed_meanwhile(3).await;
+    all(&daemon, 1).await;
+    all(&daemon, 5).await;
+    let now = daemon.now();
+    daemon.stop().await;
+    let daemon = Daemon::start_at(&home, now).await;
+    daemon.housekeep().await;
+    daemon.delivered().await;
+    assert_eq!(kinds(&hook), ["fleet.report"]);
+    daemon.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_short_stop_is_no_gap() {
+    let (_peers, hook, _home, daemon) = changed_meanwhile(0).await;
+    all(&daemon, 60).await;
+    all(&daemon, 5).await;
+    daemon.housekeep().await;
+    daemon.delivered().await;
+    assert_eq!(kinds(&hook), ["drift.opened", "drift.opened"]);
+    daemon.stop().await;
+}
