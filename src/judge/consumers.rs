@@ -110,8 +110,7 @@ pub struct Hit {
 /// A consumer is named for items; for what is about the whole target only where that breaks calls.
 #[must_use]
 pub fn hit(policy: &Policy, drifts: &[&Drift]) -> Vec<Hit> {
-    let mut all: Vec<(Effect, Hit)> =
-        policy.consumers.iter().filter_map(|consumer| one(consumer, drifts)).collect();
+    let mut all: Vec<(Effect, Hit)> = policy.consumers.iter().filter_map(|consumer| one(consumer, drifts)).collect();
     all.sort_by(|(a, left), (b, right)| b.cmp(a).then_with(|| left.consumer.name.cmp(&right.consumer.name)));
     all.into_iter().take(CONSUMERS).map(|(_, hit)| hit).collect()
 }

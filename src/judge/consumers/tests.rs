@@ -92,7 +92,8 @@ fn who_is_hit_worst_comes_first_and_who_uses_nothing_of_it_is_left_out() {
     let policy = policy(&[consumer("a", &["text"]), consumer("b", &["pay"]), consumer("c", &["mail"])]);
     let (gone, reworded) = (breaking("pay", "tool.removed"), drift(TOOLS, "text", "2"));
     let hit = hit(&policy, &[&reworded, &gone]);
-    let said: Vec<(&str, &str)> = hit.iter().map(|one| (one.consumer.name.as_str(), one.consumer.effect.as_str())).collect();
+    let said: Vec<(&str, &str)> =
+        hit.iter().map(|one| (one.consumer.name.as_str(), one.consumer.effect.as_str())).collect();
     assert_eq!(said, [("b", "fails"), ("a", "differs")]);
 }
 

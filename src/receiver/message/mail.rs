@@ -172,7 +172,6 @@ fn how_to_decide(alert: &Alert, page: &mut Page) {
     let told = "driftd tells what changes further";
     let all = if fails.is_empty() { format!("{stays}, and {told}") } else { format!("{stays}, {told}{fails}") };
     page.words("", 0, &format!("If nobody decides: {all}."));
->>>>>>> main
 }
 
 /// The item that a command leaves out.
