@@ -219,7 +219,7 @@ fn everything_that_can_be_said_arrives() {
     assert_eq!((backups.directory.clone(), backups.keep), (configs().join("backups"), 14));
     assert_eq!(config.self_check.urls.len(), 1);
     let repeats: Vec<_> = config.routes.iter().map(|route| route.repeat).collect();
-    assert_eq!(repeats, [Some(Duration::from_hours(48)), None, Some(Duration::from_hours(24))]);
+    assert_eq!(repeats, [Some(Duration::from_hours(48)), Some(Duration::ZERO), None]);
     let listed: Vec<_> = config.parts.iter().map(|part| (part.listed, part.ids.len())).collect();
     assert_eq!(listed, [(false, 3), (false, 1), (true, 2)]);
     // Defaults reach targets of other files.

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
+use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
 use crate::http::Readiness;
@@ -32,6 +33,9 @@ const LATE_BEAT: Duration = Duration::from_secs(90);
 
 /// Within what time the loop comes round, waiting for the store not counted.
 pub(super) const ROUND: Duration = Duration::from_mins(4);
+
+/// How often it is looked whether the first round of new targets is done: who set driftd up waits for its report.
+const NEWCOMERS: Duration = Duration::from_secs(5);
 
 /// The minute's work.
 #[derive(Debug)]
@@ -83,6 +87,8 @@ impl Housekeeping {
         let office = Arc::clone(&self.office);
         verifying.spawn(async move { office.store.verify_ledger().await });
         let mut late = std::pin::pin!(tokio::time::sleep(LATE_BEAT));
+        let mut newcomers = tokio::time::interval(NEWCOMERS);
+        newcomers.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             pulse.moved();
             let failing = *health.borrow() != Health::Fine;
@@ -97,6 +103,7 @@ impl Housekeeping {
                     // Its words may quote what was read; the log has its place.
                     self.tell_ledger(verified.unwrap_or_else(|_| Err(StoreError::Other("the check broke".to_owned()))));
                 }
+                _ = newcomers.tick() => self.report_newcomers().await,
                 made = copies.next() => copies.tell(made, &self.metrics, self.office.clock.now()),
                 beat = beats.recv() => {
                     if beat.is_none() {
@@ -169,6 +176,14 @@ impl Housekeeping {
     async fn try_store(&self) {
         if let Err(error) = self.office.store.try_write(self.office.clock.now()).await {
             self.failed("probe", &error, "the store still cannot be written");
+        }
+    }
+
+    async fn report_newcomers(&self) {
+        if let Some(daemon) = &self.office.daemon
+            && let Err(error) = daemon.scanner.fleet().report_newcomers().await
+        {
+            self.failed("commit", &error, "the first round of new targets could not be told; it is told the next time");
         }
     }
 

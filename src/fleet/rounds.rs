@@ -69,7 +69,7 @@ pub(super) async fn minute(fleet: &Fleet) -> Result<(), StoreError> {
         }
         close_if_over(fleet, &gap).await?;
     }
-    report_newcomers(fleet).await
+    fleet.report_newcomers().await
 }
 
 async fn close_if_over(fleet: &Fleet, gap: &Gap) -> Result<(), StoreError> {
@@ -123,31 +123,39 @@ async fn alerts(fleet: &Fleet, notices: &[Notice]) -> Result<BTreeMap<IncidentId
     Ok(alerts)
 }
 
-async fn report_newcomers(fleet: &Fleet) -> Result<(), StoreError> {
-    let (now, plan) = (fleet.clock.now(), fleet.plan.plan());
-    let watched = |row: &TargetRow| plan.targets.get(&row.summary.id).is_some_and(|target| !target.paused);
-    let rows: Vec<TargetRow> = fleet.store.unreported().await?.into_iter().filter(watched).collect();
-    let waited = |row: &TargetRow| now.duration_since(row.first_seen) >= PATIENCE;
-    if rows.is_empty() || !(rows.iter().all(is_seen) || rows.iter().any(waited)) {
-        return Ok(());
+impl Fleet {
+    /// Tells of targets that are new, once their first round is done.
+    ///
+    /// # Errors
+    /// When the store fails; they are told of the next time.
+    pub async fn report_newcomers(&self) -> Result<(), StoreError> {
+        let (now, plan) = (self.clock.now(), self.plan.plan());
+        let watched = |row: &TargetRow| plan.targets.get(&row.summary.id).is_some_and(|target| !target.paused);
+        let rows: Vec<TargetRow> = self.store.unreported().await?.into_iter().filter(watched).collect();
+        let waited = |row: &TargetRow| now.duration_since(row.first_seen) >= PATIENCE;
+        if rows.is_empty() || !(rows.iter().all(is_seen) || rows.iter().any(waited)) {
+            return Ok(());
+        }
+        let told: Vec<&TargetRow> = rows.iter().filter(|row| is_seen(row) || waited(row)).collect();
+        let ids: Vec<TargetId> = told.iter().map(|row| row.summary.id.clone()).collect();
+        // What is read below must not be ahead of its rows.
+        self.store.flush_runs().await?;
+        let mut looks = BTreeMap::<TargetId, Look>::new();
+        for part in ids.chunks(AT_ONCE) {
+            let mut part = self.store.looks(part).await?;
+            // What passed is not told; there may be very many of them.
+            part.values_mut().for_each(|look| look.checks.retain(|check| check.verdict == CheckVerdict::Finding));
+            looks.append(&mut part);
+        }
+        let newcomers: Vec<Newcomer<'_>> =
+            told.iter().map(|row| Newcomer { target: &row.summary, look: looks.get(&row.summary.id) }).collect();
+        let first = ids.first().map(ToString::to_string).unwrap_or_default();
+        let bulletin = report::first_round(&newcomers, format!("first-round:{}:{first}", now.as_millisecond()));
+        self.store.writer().await.report(&bulletin, &ids, &plan.receivers, now).await?;
+        tracing::info!(targets = ids.len(), "the first round of new targets is told");
+        self.wake_delivery.notify_one();
+        Ok(())
     }
-    let told: Vec<&TargetRow> = rows.iter().filter(|row| is_seen(row) || waited(row)).collect();
-    let ids: Vec<TargetId> = told.iter().map(|row| row.summary.id.clone()).collect();
-    let mut looks = BTreeMap::<TargetId, Look>::new();
-    for part in ids.chunks(AT_ONCE) {
-        let mut part = fleet.store.looks(part).await?;
-        // What passed is not told; there may be very many of them.
-        part.values_mut().for_each(|look| look.checks.retain(|check| check.verdict == CheckVerdict::Finding));
-        looks.append(&mut part);
-    }
-    let newcomers: Vec<Newcomer<'_>> =
-        told.iter().map(|row| Newcomer { target: &row.summary, look: looks.get(&row.summary.id) }).collect();
-    let first = ids.first().map(ToString::to_string).unwrap_or_default();
-    let bulletin = report::first_round(&newcomers, format!("first-round:{}:{first}", now.as_millisecond()));
-    fleet.store.writer().await.report(&bulletin, &ids, &plan.receivers, now).await?;
-    tracing::info!(targets = ids.len(), "the first round of new targets is told");
-    fleet.wake_delivery.notify_one();
-    Ok(())
 }
 
 /// Whether its first scan saw something.

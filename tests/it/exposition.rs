@@ -77,7 +77,7 @@ async fn health_and_readiness_answer_apart_and_a_foreign_host_is_refused() {
     let home = sight::home(&peer.url(), &hook);
     let daemon = Daemon::start(&home).await;
     assert_eq!(daemon.page("/-/healthy").await, (200, "ok\n".to_owned()));
-    assert_eq!(daemon.page("/-/ready").await.0, 200);
+    eventually("it is ready", async || (daemon.page("/-/ready").await.0 == 200).then_some(())).await;
     assert_eq!(daemon.page("/nothing").await.0, 404);
     daemon.stop().await;
 }

@@ -57,10 +57,18 @@ impl SmallDisk {
         std::fs::remove_file(self.ballast()).unwrap();
     }
 
+    /// Tried again while something is being written there.
     fn remount(&self, how: &str) {
-        let mut command = std::process::Command::new("mount");
-        let done = command.args(["-o", &format!("remount,{how}")]).arg(self.path()).status();
-        assert!(done.unwrap().success(), "cannot be remounted {how}");
+        let mut done = false;
+        for _ in 0..1_000 {
+            let mut command = std::process::Command::new("mount");
+            let told = command.args(["-o", &format!("remount,{how}")]).arg(self.path()).output().unwrap();
+            done = told.status.success();
+            if done {
+                break;
+            }
+        }
+        assert!(done, "cannot be remounted {how}");
     }
 }
 
@@ -154,12 +162,15 @@ async fn a_message_that_cannot_be_marked_is_sent_once() {
     let home = home(&peer.url(), &hook, &store, "");
     let daemon = Daemon::start(&home).await;
     daemon.take_baseline("peer").await;
+    daemon.housekeep().await;
+    crate::support::until("the first round is told", || (!hook.reports().is_empty()).then_some(())).await;
     peer.change(|script| script.tools = Some(Vec::new()));
     hook.refuse(http::StatusCode::SERVICE_UNAVAILABLE);
     daemon.scan_twice("peer", Duration::from_mins(5)).await;
     daemon.advance(Duration::from_mins(2));
     crate::support::until("the message is refused", || (!hook.tries().is_empty()).then_some(())).await;
-    // The next try arrives, and cannot be noted.
+    // The next try arrives, and cannot be noted: there is no room left in the log either.
+    truncate_log(&store).await;
     disk.fill();
     hook.accept();
     let unnoted = "driftd_store_errors_total{op=\"outbox\"}";
@@ -187,14 +198,18 @@ async fn a_store_that_is_deleted_under_the_daemon_is_noticed_and_nothing_is_writ
     let store = directory.path().join("driftd.db");
     let home = home(&peer.url(), &hook, &store, "");
     let daemon = Daemon::start(&home).await;
+    until_ready(&daemon, true).await;
     daemon.take_baseline("peer").await;
     let kept = directory.path().join("kept.db");
     std::fs::rename(&store, &kept).unwrap();
     peer.change(|script| script.tools = Some(Vec::new()));
     let failed = eventually("a scan cannot be kept", async || daemon.try_scan("peer").await.err()).await;
     assert!(failed.to_string().contains("was deleted or replaced while it was open"), "{failed}");
-    let said = until_ready(&daemon, false).await;
-    assert!(said.contains("driftd store restore"), "{said}");
+    eventually("readiness says how to mend it", async || {
+        let (status, said) = daemon.page("/-/ready").await;
+        (status == 503 && said.contains("driftd store restore")).then_some(())
+    })
+    .await;
     assert!(!store.exists(), "none is made in its place");
     let size = std::fs::metadata(&kept).unwrap().size();
     assert!(daemon.try_scan("peer").await.is_err());
@@ -254,6 +269,15 @@ async fn hold_write_lock(store: &Path) -> sqlx::SqliteConnection {
     let mut conn = options.connect().await.unwrap();
     sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut conn).await.unwrap();
     conn
+}
+
+/// Has the log beside `store` hold nothing, so that the next commit needs room.
+async fn truncate_log(store: &Path) {
+    use sqlx::ConnectOptions as _;
+    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(store);
+    let mut conn = options.connect().await.unwrap();
+    sqlx::raw_sql("PRAGMA wal_checkpoint(TRUNCATE)").execute(&mut conn).await.unwrap();
+    sqlx::Connection::close(conn).await.unwrap();
 }
 
 async fn set_version(store: &Path, version: u32) {
