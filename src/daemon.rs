@@ -176,6 +176,9 @@ impl Daemon {
             .with_context(|| format!("failed to bind the control socket {}", config.control.display()))?;
         let (beater, beats) = beat::start().await.context("failed to start the scheduler")?;
         office.retire().await.context("failed to retire what left the inventory")?;
+        if let Err(error) = office.tell_own_changes().await {
+            tracing::error!(%error, "what changed with driftd itself could not be told");
+        }
         store.let_receivers_go(&names, clock.now()).await?;
         reload::keep_inventory(&store, &clock, &metrics, &config).await;
         metrics.config_last_reload_successful.set(1);

@@ -9,6 +9,7 @@ mod carry;
 mod decide;
 pub mod document;
 mod office;
+mod own;
 mod read;
 pub mod reference;
 mod renew;

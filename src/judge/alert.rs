@@ -96,7 +96,7 @@ pub fn compose(story: &Story<'_>) -> Body {
         summary: summary::summary(story, &told),
         passages: Vec::new(),
         targets: story.targets.iter().map(|target| (*target).clone()).collect(),
-        consumers: consumers::hit(story.policy, &standing(&told)),
+        consumers: consumers::hit(story.policy, &standing(&told)).into_iter().map(|hit| hit.consumer).collect(),
         units,
         more,
         before: evidence::before(story),

@@ -4,7 +4,7 @@
 //! security, exposure or behavior in its impact stays as it is, for a model reads the whole list; so does what is not
 //! about an item. Without consumers every item may be used.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::alert::AlertConsumer;
 use crate::model::drift::Drift;
@@ -96,37 +96,46 @@ impl Effect {
     }
 }
 
-/// Whom `drifts` hit: the worst hit first, each with the items it uses that changed.
+/// Whom a change hits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hit {
+    /// Who, with every item it uses that changed, and the worst that happens to one of them.
+    pub consumer: AlertConsumer,
+    /// To how many of them that happens.
+    pub worst: usize,
+}
+
+/// Whom `drifts` hit: the worst hit first.
 ///
 /// A consumer is named for items; for what is about the whole target only where that breaks calls.
 #[must_use]
-pub fn hit(policy: &Policy, drifts: &[&Drift]) -> Vec<AlertConsumer> {
-    let mut all: Vec<(Effect, AlertConsumer)> =
-        policy.consumers.iter().filter_map(|consumer| one(consumer, drifts)).collect();
-    all.sort_by(|(a, left), (b, right)| b.cmp(a).then_with(|| left.name.cmp(&right.name)));
-    all.into_iter().take(CONSUMERS).map(|(_, consumer)| consumer).collect()
+pub fn hit(policy: &Policy, drifts: &[&Drift]) -> Vec<Hit> {
+    let mut all: Vec<(Effect, Hit)> = policy.consumers.iter().filter_map(|consumer| one(consumer, drifts)).collect();
+    all.sort_by(|(a, left), (b, right)| b.cmp(a).then_with(|| left.consumer.name.cmp(&right.consumer.name)));
+    all.into_iter().take(CONSUMERS).map(|(_, hit)| hit).collect()
 }
 
-fn one(consumer: &Consumer, drifts: &[&Drift]) -> Option<(Effect, AlertConsumer)> {
+fn one(consumer: &Consumer, drifts: &[&Drift]) -> Option<(Effect, Hit)> {
     let mut worst: Option<Effect> = None;
-    let mut named = BTreeSet::new();
+    let mut mine = BTreeMap::<&str, Effect>::new();
     for drift in drifts.iter().filter(|drift| drift.facet.facet != Facet::Scan) {
         let effect = Effect::of(drift);
         let items = known_before(drift);
-        let mine: Vec<&str> = items
-            .iter()
-            .copied()
-            .filter(|item| consumer.uses.is_empty() || consumer.uses.iter().any(|used| used == item))
-            .collect();
-        let whole = items.is_empty() && drift.facet.facet.list().is_none() && effect > Effect::Differs;
-        if !mine.is_empty() || whole {
+        let is_used = |item: &&str| consumer.uses.is_empty() || consumer.uses.iter().any(|used| used == item);
+        for item in items.iter().copied().filter(is_used) {
+            let known = mine.entry(item).or_insert(effect);
+            *known = effect.max(*known);
             worst = worst.max(Some(effect));
-            named.extend(mine);
+        }
+        if items.is_empty() && drift.facet.facet.list().is_none() && effect > Effect::Differs {
+            worst = worst.max(Some(effect));
         }
     }
     let effect = worst?;
-    let items = named.into_iter().take(ITEMS).map(str::to_owned).collect();
-    Some((effect, AlertConsumer { name: consumer.name.clone(), items, effect: effect.as_str().to_owned() }))
+    let count = mine.values().filter(|own| **own == effect).count();
+    let items = mine.into_keys().take(ITEMS).map(str::to_owned).collect();
+    let consumer = AlertConsumer { name: consumer.name.clone(), items, effect: effect.as_str().to_owned() };
+    Some((effect, Hit { consumer, worst: count }))
 }
 
 /// The items of a drift that callers knew before it: what is new is used by nobody yet.

@@ -34,10 +34,19 @@ pub fn apply(policy: &Policy, judgment: &mut Judgment) {
 /// Gives a drift the severity that the inventory wishes; doing it twice is doing it once.
 pub fn weigh(policy: &Policy, drift: &mut Drift) {
     consumers::narrow(policy, drift);
-    let wish = policy.severity.iter().rev().find(|wish| matches(&wish.matches, drift));
-    if let Some(severity) = wish.and_then(|wish| wish.set) {
+    if let Some(severity) = set(policy, drift) {
         drift.severity = severity;
     }
+}
+
+/// Whether `severity` of the inventory says how bad a drift is.
+#[must_use]
+pub fn reweighs(policy: &Policy, drift: &Drift) -> bool {
+    set(policy, drift).is_some()
+}
+
+fn set(policy: &Policy, drift: &Drift) -> Option<Severity> {
+    policy.severity.iter().rev().find(|wish| matches(&wish.matches, drift))?.set
 }
 
 /// Why a drift is not told at `now`; `None` when it is.

@@ -7,6 +7,8 @@ use super::columns::Columns as _;
 use super::error::StoreError;
 use crate::model::target::TargetId;
 
+const JUDGED_OTHERWISE: &str = "SELECT memory.target FROM memory JOIN target ON target.id = memory.target \
+     WHERE target.state = 'active' AND memory.scans ->> '$.ours.rules' <> ? ORDER BY 1";
 const TICKING: &str = "SELECT target FROM drift WHERE ended_at IS NULL \
      UNION SELECT target FROM approval WHERE ended_at IS NULL AND until IS NOT NULL \
      UNION SELECT owner FROM incident WHERE ended_at IS NULL ORDER BY 1";
@@ -24,6 +26,15 @@ impl Store {
     /// As SQLite says.
     pub async fn unsettled(&self) -> Result<Vec<TargetId>, StoreError> {
         let rows = sqlx::query(UNSETTLED).fetch_all(&mut *self.read().await?).await?;
+        rows.iter().map(|row| row.parsed("target")).collect()
+    }
+
+    /// Targets of the inventory whose last scan was judged by another rule set than `rules`.
+    ///
+    /// # Errors
+    /// As SQLite says.
+    pub async fn judged_otherwise(&self, rules: &str) -> Result<Vec<TargetId>, StoreError> {
+        let rows = sqlx::query(JUDGED_OTHERWISE).bind(rules).fetch_all(&mut *self.read().await?).await?;
         rows.iter().map(|row| row.parsed("target")).collect()
     }
 

@@ -171,8 +171,13 @@ async fn what_breaks_nobody_is_low_and_whom_the_rest_breaks_is_named() {
     });
     daemon.scan_twice("peer", Duration::from_mins(5)).await;
     let told = hook.wait_for(2).await;
+    assert_eq!(told[0].body["data"]["consumers"], json!([]));
     let data = &told[1].body["data"];
-    assert_eq!(data["consumers"], json!([{"name": "refund-agent", "items": ["get_invoice"], "effect": "fails"}]));
+    assert_eq!(
+        data["consumers"],
+        json!([{"name": "refund-agent", "items": ["get_invoice"], "effect": "fails"}]),
+        "{data:#}"
+    );
     let reference = daemon.incidents().await.remove(0).reference;
     let shown = home.driftd(&["drift", "show", &reference]).await;
     let page = String::from_utf8_lossy(&shown.stdout).into_owned();
@@ -197,4 +202,32 @@ async fn an_edited_url_keeps_the_baseline_and_an_edited_header_starts_afresh() {
     assert!(hook.tries().is_empty());
     drop(peer);
     daemon.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_newer_driftd_says_once_that_its_rules_are_others_and_makes_no_drift_of_it() {
+    let (peer, hook, home, daemon) = wishing("paused: false").await;
+    let now = daemon.now();
+    daemon.stop().await;
+    // As an older version left it: other rules, and a canonical form of before the first.
+    let database = sqlx::sqlite::SqliteConnectOptions::new().filename(home.path().join("driftd.db"));
+    let mut store = sqlx::ConnectOptions::connect(&database).await.unwrap();
+    let older = "UPDATE memory SET scans = json_set(scans, '$.ours.rules', 'older'); UPDATE baseline SET model = 0;";
+    sqlx::raw_sql(older).execute(&mut store).await.unwrap();
+    sqlx::Connection::close(store).await.unwrap();
+    for round in 1..=2 {
+        let daemon = Daemon::start_at(&home, now).await;
+        daemon.advance(Duration::from_mins(5));
+        daemon.scan_twice("peer", Duration::from_mins(5)).await;
+        assert!(daemon.drifts().await.is_empty());
+        daemon.delivered().await;
+        let told = hook.wait_for(1).await;
+        assert_eq!((told.len(), told[0].kind()), (1, "fleet.report"), "round {round}");
+        let said = events(&daemon).await;
+        let count = |event: &str| said.iter().filter(|said| *said == event).count();
+        assert_eq!(count("base.rules-updated"), 1, "round {round}");
+        assert_eq!(count("base.model-outdated"), daemon.baseline("peer").await.facets.len(), "round {round}");
+        daemon.stop().await;
+    }
+    drop(peer);
 }

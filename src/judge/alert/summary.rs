@@ -3,14 +3,15 @@
 
 use jiff::Timestamp;
 
-use crate::model::alert::{AlertConsumer, AlertType};
+use crate::model::alert::AlertType;
 use crate::model::drift::{Detail, Drift};
 use crate::model::facet::{Facet, FacetName};
 use crate::model::incident::{EndReason, UnitMark};
 use crate::model::text;
 
+use super::super::consumers::{self, Hit};
+use super::super::host;
 use super::super::rules::tools;
-use super::super::{consumers, host};
 use super::tally::{self, Fate, Thing};
 use super::units::{Since, UnitStory};
 use super::{Story, details, evidence, units, words};
@@ -108,21 +109,18 @@ fn whom(story: &Story<'_>, told: &[UnitStory<'_>]) -> String {
     }
     let hit = consumers::hit(story.policy, &super::standing(told));
     let Some(first) = hit.first() else { return "Nobody who is listed uses what changed.".to_owned() };
-    let name = |consumer: &AlertConsumer| text::inert(&consumer.name, 60);
-    let worst: Vec<&AlertConsumer> = hit.iter().filter(|consumer| consumer.effect == first.effect).collect();
-    let said = |consumer: &&AlertConsumer| match first.effect.as_str() {
-        "fails" => format!("{} {}", name(consumer), consumer.items.len()),
-        _ => name(consumer),
-    };
+    let effect = first.consumer.effect.as_str();
+    let name = |hit: &Hit| text::inert(&hit.consumer.name, 60);
+    let worst: Vec<&Hit> = hit.iter().filter(|hit| hit.consumer.effect == effect).collect();
+    let said = |hit: &&Hit| if effect == "fails" { format!("{} {}", name(hit), hit.worst) } else { name(hit) };
     let mut parts: Vec<String> = worst.iter().take(SHOWN).map(said).collect();
     if worst.len() > SHOWN {
         parts.push(format!("{} more", worst.len() - SHOWN));
     }
-    match first.effect.as_str() {
+    match effect {
         "fails" => {
-            let uses = format!("{} uses {} of them", name(first), first.items.len());
             let others = parts.iter().skip(1).map(|part| format!(", {part}")).collect::<String>();
-            format!("{uses}{others}.")
+            format!("{} uses {} of them{others}.", name(first), first.worst)
         }
         "may_fail" => format!("{} can fail.", words::list(&parts)),
         _ => format!("Used by {}.", words::list(&parts)),

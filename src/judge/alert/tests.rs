@@ -65,7 +65,7 @@ fn who_uses_what_fails_is_told_at_the_top() {
         alert.consumers.iter().map(|one| (one.name.as_str(), one.items.len(), one.effect.as_str())).collect();
     assert_eq!(hit, [("batch", 1, "fails"), ("parcel-agent", 4, "fails")]);
     assert!(
-        alert.summary[2].starts_with("The old names fail. batch uses 1 of them, parcel-agent "),
+        alert.summary[2].starts_with("The old names fail. batch uses 1 of them, parcel-agent 3."),
         "{:?}",
         alert.summary
     );

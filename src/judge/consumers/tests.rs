@@ -69,7 +69,7 @@ fn a_renamed_item_is_used_by_whoever_knows_its_old_name() {
     let gone = renamed("add", "get-sum");
     let hit = hit(&policy, &[&gone]);
     assert_eq!(
-        hit.first().map(|one| (one.items.clone(), one.effect.as_str())),
+        hit.first().map(|one| (one.consumer.items.clone(), one.consumer.effect.as_str())),
         Some((vec!["add".to_owned()], "fails"))
     );
 }
@@ -82,7 +82,7 @@ fn a_list_that_is_empty_now_hits_whoever_used_one_of_it() {
     let hit = hit(&policy, &[&all]);
     assert_eq!(hit.len(), 1);
     assert_eq!(
-        (hit[0].name.as_str(), hit[0].items.clone(), hit[0].effect.as_str()),
+        (hit[0].consumer.name.as_str(), hit[0].consumer.items.clone(), hit[0].consumer.effect.as_str()),
         ("bot", vec!["pay".to_owned()], "fails")
     );
 }
@@ -92,7 +92,8 @@ fn who_is_hit_worst_comes_first_and_who_uses_nothing_of_it_is_left_out() {
     let policy = policy(&[consumer("a", &["text"]), consumer("b", &["pay"]), consumer("c", &["mail"])]);
     let (gone, reworded) = (breaking("pay", "tool.removed"), drift(TOOLS, "text", "2"));
     let hit = hit(&policy, &[&reworded, &gone]);
-    let said: Vec<(&str, &str)> = hit.iter().map(|one| (one.name.as_str(), one.effect.as_str())).collect();
+    let said: Vec<(&str, &str)> =
+        hit.iter().map(|one| (one.consumer.name.as_str(), one.consumer.effect.as_str())).collect();
     assert_eq!(said, [("b", "fails"), ("a", "differs")]);
 }
 

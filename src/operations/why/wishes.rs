@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::judge::rules;
+use crate::judge::{consumers, policy, rules};
 use crate::model::confirm::Confirm;
 use crate::model::drift::Drift;
 use crate::model::inventory::Target;
@@ -117,8 +117,11 @@ fn origin(drift: &Drift, rule: Option<Severity>, own: &str, wishes: Option<&Wish
         Some(note) if drift.severity == rule.raised() => {
             format!("{own} says {rule}; raised one step: {}", text::inert(&note.text, REASON))
         }
-        Some(_) | None if wishes.is_some_and(|wishes| !wishes.severity.is_empty()) => {
+        Some(_) | None if wishes.is_some_and(|wishes| policy::reweighs(wishes, drift)) => {
             format!("{own} says {rule}; `severity` of the inventory says {}", drift.severity)
+        }
+        Some(_) | None if wishes.is_some_and(|wishes| !consumers::is_used(wishes, drift)) && drift.severity < rule => {
+            format!("{own} says {rule}; nobody who is listed uses it")
         }
         Some(_) | None => format!("{own} says {rule}; what else changed with it makes it {}", drift.severity),
     }
