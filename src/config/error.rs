@@ -3,7 +3,7 @@
 //! Start, `config check` and reload say a mistake in these words. A value is never quoted, only shown in its snippet,
 //! where secrets are hidden; a key or a name is.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::io;
 use std::path::PathBuf;
 
@@ -96,6 +96,7 @@ pub(super) fn tell(
     spot: &Spot,
     other: Option<&(Spot, &'static str)>,
 ) -> fmt::Result {
+    let f = &mut Harmless(f);
     write!(f, "{spot}: {error}")?;
     let remedy = error.remedy();
     match &spot.place {
@@ -112,6 +113,22 @@ pub(super) fn tell(
     }
 }
 
+/// Lets nothing through that a terminal or a log would act on, whichever part of a mistake it comes from. The lines
+/// of the mistake itself stay.
+struct Harmless<'a, 'b>(&'a mut fmt::Formatter<'b>);
+
+impl fmt::Write for Harmless<'_, '_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for line in text.split_inclusive('\n') {
+            match line.strip_suffix('\n') {
+                Some(line) => writeln!(self.0, "{}", visible(line))?,
+                None => self.0.write_str(&visible(line))?,
+            }
+        }
+        Ok(())
+    }
+}
+
 impl fmt::Display for Spot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&visible(&self.file.to_string_lossy()))?;
@@ -123,7 +140,7 @@ impl fmt::Display for Spot {
 }
 
 impl Place {
-    fn draw(&self, f: &mut fmt::Formatter<'_>, margin: &str, label: &str) -> fmt::Result {
+    fn draw(&self, f: &mut impl fmt::Write, margin: &str, label: &str) -> fmt::Result {
         let Snippet { line, before, width } = &self.snippet;
         let number = self.line.to_string();
         let gutter = " ".repeat(number.len());

@@ -393,7 +393,7 @@ fn edits() -> impl Strategy<Value = Vec<(prop::sample::Index, char)>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn a_file_with_any_edits_is_taken_or_refused_and_harmless_to_show(edits in edits(), inventory in any::<bool>()) {
