@@ -1,7 +1,4 @@
-//! Builds all parts from configuration and starts them.
-//!
-//! In this order: the store's lock, the store, receivers, the door, what is remembered of targets, sockets, tasks. All
-//! that can be wrong with a configuration on this machine shows before the first task runs.
+//! The daemon as a whole: opened on its configuration, run until it is told to stop, stopped in order.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -9,23 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use tokio::net::TcpListener;
-use tokio::sync::{Notify, watch as channel};
 
 use crate::clock::Clock;
 use crate::config::{self, Config};
-use crate::control::{Control, SocketFile};
-use crate::deliver::{self, Delivery};
-use crate::http::listen::Desk;
-use crate::http::{self, Readiness, Shown};
-use crate::judge::rules;
-use crate::metrics::Metrics;
-use crate::net::{Destination, Door, DoorSettings, Egress, HostForm, Roots, SystemResolver, guard};
-use crate::operations::{self, Office};
-use crate::plan::{InForce, Live, Plan};
-use crate::receiver::{BuildError, Limits as ReceiverLimits, Receivers};
-use crate::reload::Reload;
-use crate::reload::changes::AtStart;
+use crate::control::SocketFile;
 use crate::reload::files::{Lookout, POLL};
 use crate::scan::Scanner;
 use crate::secret::Environment;
@@ -33,20 +17,19 @@ use crate::service_manager;
 use crate::signals::{Hup, Stop};
 use crate::store::{Store, StoreError, StoreLock};
 use crate::supervise::{Reason, Report, Supervisor};
-use crate::watch::{self, Load, Watch, beat};
+use crate::watch::Load;
 
 mod gauges;
 mod housekeeping;
 mod outbox;
 mod reload;
+mod start;
 mod vitals;
 
-use gauges::GaugeRoom;
 pub use housekeeping::Housekeeper;
-use housekeeping::Housekeeping;
-use outbox::{Counted, Post, StoreOutbox, StoredSecrets};
-use reload::Renewal;
-use vitals::{Vitals, Watching};
+use start::Ground;
+pub use start::receivers;
+use vitals::Watching;
 
 /// How long it may take to stop in order; the unit's `TimeoutStopSec` is well above it.
 const GRACE: Duration = Duration::from_secs(25);
@@ -103,13 +86,13 @@ impl Daemon {
                 return Err(config::load(file, &environment).map_or_else(Into::into, |_| mistakes.into()));
             }
         };
-        let (lock, store) = open_store(&places.store).await?;
+        let (lock, store) = start::open_store(&places.store).await?;
         let last_good = reload::last_good(&store).await.context("failed to read the last good inventory")?;
         let (path, known) = (file.to_owned(), environment.clone());
         let read = move || config::load_at_start(&path, &known, &last_good, &reload::rule_ids());
         let config = tokio::task::spawn_blocking(read).await.context("reading the configuration broke")??;
         let lookout = Lookout::new(reload::files(&config), POLL);
-        Self::begin(Ground { config, environment, clock, lock, store, hup, lookout }).await
+        start::begin(Ground { config, environment, clock, lock, store, hup, lookout }).await
     }
 
     /// Starts everything that `config` asks for; the files are read anew when somebody asks.
@@ -117,167 +100,9 @@ impl Daemon {
     /// # Errors
     /// When another daemon holds the store, the store cannot be opened, or a socket cannot be bound.
     pub async fn start(config: Config, environment: Environment, clock: Clock) -> anyhow::Result<Self> {
-        let (lock, store) = open_store(&config.store).await?;
+        let (lock, store) = start::open_store(&config.store).await?;
         let (hup, lookout) = (Hup::silent(), Lookout::closed());
-        Self::begin(Ground { config, environment, clock, lock, store, hup, lookout }).await
-    }
-
-    async fn begin(ground: Ground) -> anyhow::Result<Self> {
-        let Ground { config, environment, clock, lock, store, hup, lookout } = ground;
-        let names: Vec<String> = config.receivers.iter().map(|receiver| receiver.name.clone()).collect();
-        let metrics = Arc::new(Metrics::new(&names, rules::all().count())?);
-        metrics.process_start.set(clock.now().as_duration().as_secs_f64());
-        metrics.ledger_entries.inc_by(store.ledger_head().await?.no);
-        let wake = Arc::new(Notify::new());
-        let door = Live::new(door(&config)?);
-        // One inventory for all who look into it: its targets are what most of our memory holds.
-        let (swap, plan) = InForce::new(Plan::default());
-        let scanner = Arc::new(Scanner::new(
-            door.clone(),
-            store.clone(),
-            clock.clone(),
-            environment.clone(),
-            Arc::clone(&metrics),
-            Arc::clone(&wake),
-            plan.clone(),
-        ));
-        let (watch, handle) = Watch::new(Arc::clone(&scanner), clock.clone(), Arc::clone(&metrics), plan.clone());
-        let inside = Inside { watch: handle.clone(), scanner: Arc::clone(&scanner) };
-        let (reloading, reload) = Reload::new(hup, lookout);
-        let receivers = Live::new(receivers(&config, &environment)?);
-        let office = Arc::new(Office {
-            store: store.clone(),
-            clock: clock.clone(),
-            plan: plan.clone(),
-            receivers: receivers.clone(),
-            daemon: Some(operations::Daemon {
-                watch: handle,
-                wake_delivery: Arc::clone(&wake),
-                scanner: Arc::clone(&scanner),
-                reload,
-            }),
-        });
-        let carries = reload::take_inventory(&office, &scanner, Plan::of(&config), None, |plan| swap.to(plan)).await?;
-        carries.refused.iter().for_each(|why| tracing::warn!(why, "a past was not carried over"));
-        scanner.remember_all(&config.targets).await?;
-        scanner.fleet().resume(watch::overslept(&plan.plan(), &scanner, clock.now())).await?;
-        reload::tell_warnings(&config);
-        reload::tell_held(&reload::held(&config));
-        reload::tell_inventory(&metrics, &config, config.targets.len());
-
-        let listener = bind("metrics_listen", config.metrics_listen).await?;
-        let metrics_address = listener.local_addr()?;
-        let changing = match config.listen {
-            Some(address) => Some(bind("listen", address).await?),
-            None => None,
-        };
-        let listen_address = changing.as_ref().map(TcpListener::local_addr).transpose()?;
-        let (control, socket_file) = Control::bind(&config.control)
-            .with_context(|| format!("failed to bind the control socket {}", config.control.display()))?;
-        let (beater, beats) = beat::start().await.context("failed to start the scheduler")?;
-        office.retire().await.context("failed to retire what left the inventory")?;
-        if let Err(error) = office.tell_own_changes().await {
-            tracing::error!(%error, "what changed with driftd itself could not be told");
-        }
-        store.let_receivers_go(&names, clock.now()).await?;
-        reload::keep_inventory(&store, &clock, &metrics, &config).await;
-        metrics.config_last_reload_successful.set(1);
-        metrics.config_last_reload_success.set(clock.now().as_duration().as_secs_f64());
-
-        let mut supervisor = Supervisor::new();
-        let (store_ready, store_seen) = channel::channel(Readiness::Starting);
-        let (incidents, incidents_seen) = channel::channel(0);
-        let (ready, ready_seen) = channel::channel(Readiness::Starting);
-        let vitals = Vitals {
-            pulses: supervisor.pulses(),
-            store: store_seen,
-            incidents: incidents_seen,
-            plan: plan.clone(),
-            ready,
-        };
-        let room =
-            GaugeRoom::new(store.clone(), clock.clone(), Arc::clone(&metrics), Arc::clone(&scanner), plan.clone());
-        let shown = Shown {
-            metrics: Arc::clone(&metrics),
-            gauges: Arc::new(room),
-            ready: ready_seen,
-            pulses: supervisor.pulses(),
-        };
-        let delivery = Delivery::new(
-            StoreOutbox { store: store.clone(), plan: plan.clone() },
-            Arc::new(Post(receivers.clone())),
-            Counted(Arc::clone(&metrics), plan.clone()),
-            clock.clone(),
-            Arc::clone(&wake),
-        );
-        let (housekeeper, asked) = Housekeeper::new();
-        let housekeeping = Housekeeping::new(Arc::clone(&office), Arc::clone(&metrics), store_ready, incidents, asked);
-        let desk = Desk { office: Arc::clone(&office), environment: environment.clone() };
-        let count = config.targets.len();
-        let renewal = Renewal {
-            start: AtStart::of(&config),
-            config: Config { targets: Vec::new(), ..config },
-            environment,
-            office: Arc::clone(&office),
-            scanner,
-            metrics,
-            swap,
-            door,
-            receivers,
-        };
-
-        supervisor.spawn("http", |stop| async move {
-            http::serve(listener, shown, stop.cancelled_owned()).await.map_err(Into::into)
-        });
-        supervisor.spawn_loop("delivery", deliver::ROUND, |stop, pulse| async move {
-            delivery.run(rand::make_rng::<rand::rngs::StdRng>(), stop, pulse).await;
-            Ok(())
-        });
-        supervisor.spawn_loop("housekeeping", housekeeping::ROUND, |stop, pulse| async move {
-            housekeeping.run(beats.housekeeping, stop, pulse).await;
-            Ok(())
-        });
-        supervisor.spawn_loop("watch", watch::ROUND, |stop, pulse| async move {
-            let mut beater = beater;
-            watch.run(beats.dispatch, &mut beater, stop, pulse).await;
-            beater.stop().await;
-            Ok(())
-        });
-        // Told to stop together: no new scan and no new question, and who asked for a scan that runs gets its answer.
-        supervisor.spawn_beside("reload", |stop| async move {
-            reloading.run(renewal, stop).await;
-            Ok(())
-        });
-        if let Some(changing) = changing {
-            supervisor.spawn_beside("listen", |stop| async move {
-                http::listen::serve(changing, desk, stop.cancelled_owned()).await.map_err(Into::into)
-            });
-        }
-        supervisor.spawn_beside("control", |stop| async move {
-            control.serve(office, stop.cancelled_owned()).await.map_err(Into::into)
-        });
-        tracing::info!(
-            targets = count,
-            metrics = %metrics_address,
-            listen = listen_address.map(tracing::field::display),
-            control = %socket_file.path().display(),
-            "driftd {} is running",
-            env!("CARGO_PKG_VERSION")
-        );
-        let watching = vitals.watch().context("failed to start the watchdog's thread")?;
-        service_manager::ready();
-        let control = socket_file;
-        Ok(Self {
-            supervisor,
-            store,
-            metrics_address,
-            listen_address,
-            control,
-            inside,
-            watching,
-            housekeeper,
-            _lock: lock,
-        })
+        start::begin(Ground { config, environment, clock, lock, store, hup, lookout }).await
     }
 
     /// Where `POST /-/reload` is, if anywhere.
@@ -360,48 +185,4 @@ fn ended(report: Report<Result<(), StoreError>>) -> anyhow::Result<Stopped> {
         (Reason::Asked(_), Some(error)) => anyhow::bail!(error),
         (broken @ (Reason::Ended(_) | Reason::Failed(..) | Reason::Panicked(..)), _) => anyhow::bail!("{broken}"),
     }
-}
-
-/// What a start stands on.
-struct Ground {
-    config: Config,
-    environment: Environment,
-    clock: Clock,
-    lock: StoreLock,
-    store: Store,
-    hup: Hup,
-    lookout: Lookout,
-}
-
-async fn open_store(path: &Path) -> anyhow::Result<(StoreLock, Store)> {
-    let lock = Store::lock(path).with_context(|| format!("failed to lock {}", path.display()))?;
-    let store = Store::open(path).await.with_context(|| format!("failed to open the store {}", path.display()))?;
-    Ok((lock, store))
-}
-
-async fn bind(key: &str, address: SocketAddr) -> anyhow::Result<TcpListener> {
-    TcpListener::bind(address).await.with_context(|| format!("failed to listen on {address} ({key})"))
-}
-
-/// The receivers of `config`, also for a process that only tries one.
-///
-/// # Errors
-/// When a mailbox is none, or TLS cannot be set up.
-pub fn receivers(config: &Config, environment: &Environment) -> Result<Receivers, BuildError> {
-    let secrets = Arc::new(StoredSecrets(environment.clone()));
-    Receivers::new(&config.receivers, secrets, ReceiverLimits::new(may_be_reached))
-}
-
-fn door(config: &Config) -> anyhow::Result<Door> {
-    Ok(Door::new(DoorSettings {
-        contact: config.scan.contact.clone(),
-        allow: config.egress_allow.clone(),
-        resolver: Arc::new(SystemResolver),
-        roots: Roots::Platform,
-    })?)
-}
-
-/// Whether a receiver's name may lead to `address`: the rule for written destinations (design, section 6).
-fn may_be_reached(address: std::net::IpAddr) -> bool {
-    guard::decide(Destination::Written, HostForm::Name, address, &Egress::default()).is_ok()
 }

@@ -44,6 +44,7 @@ pub(super) mod was;
 pub(super) mod webhook;
 pub(super) mod wish;
 pub(super) mod wishes;
+pub(super) mod word;
 
 use super::tree::Value;
 

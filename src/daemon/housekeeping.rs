@@ -20,9 +20,11 @@ use crate::pulse::{For, Pulse};
 use crate::store::{Health, LedgerCheck, StoreError};
 
 mod backups;
+mod daily;
 mod pruning;
 
 use backups::Copies;
+use daily::Daily;
 use pruning::Pruning;
 
 /// How long after a failed write the store is tried again.
@@ -45,6 +47,14 @@ pub(super) struct Housekeeping {
     ready: watch::Sender<Readiness>,
     incidents: watch::Sender<u64>,
     asked: mpsc::Receiver<oneshot::Sender<()>>,
+}
+
+/// How far the works are that take longer than a minute.
+#[derive(Debug)]
+struct Work {
+    copies: Copies,
+    pruning: Pruning,
+    daily: Daily,
 }
 
 /// Has the minute's work done out of turn, and waits for it: for who moves wall time and wants to see what follows.
@@ -80,8 +90,9 @@ impl Housekeeping {
         pulse.wait(For::Disk, self.count()).await;
         let mut health = self.office.store.health();
         self.show(&health.borrow_and_update());
-        let (mut copies, mut pruning) = (Copies::default(), Pruning::default());
-        copies.start_if_due(&self.office, self.office.clock.now());
+        let now = self.office.clock.now();
+        let mut work = Work { copies: Copies::default(), pruning: Pruning::default(), daily: Daily::new(now) };
+        work.copies.start_if_due(&self.office, now);
         // A ledger grows for ever: nobody waits for it to be followed.
         let mut verifying = JoinSet::new();
         let office = Arc::clone(&self.office);
@@ -104,23 +115,23 @@ impl Housekeeping {
                     self.tell_ledger(verified.unwrap_or_else(|_| Err(StoreError::Other("the check broke".to_owned()))));
                 }
                 _ = newcomers.tick() => self.report_newcomers().await,
-                made = copies.next() => copies.tell(made, &self.metrics, self.office.clock.now()),
+                made = work.copies.next() => work.copies.tell(made, &self.metrics, self.office.clock.now()),
                 beat = beats.recv() => {
                     if beat.is_none() {
                         return;
                     }
                     late.set(tokio::time::sleep(LATE_BEAT));
-                    pulse.wait(For::Disk, self.minute(&mut pruning, &mut copies)).await;
+                    pulse.wait(For::Disk, self.minute(&mut work)).await;
                 }
                 Some(done) = self.asked.recv() => {
-                    pulse.wait(For::Disk, self.minute(&mut pruning, &mut copies)).await;
+                    pulse.wait(For::Disk, self.minute(&mut work)).await;
                     // Who asked may have gone.
                     let _ = done.send(());
                 }
                 () = &mut late => {
                     tracing::error!(seconds = LATE_BEAT.as_secs(), "the housekeeping beat is late");
                     late.set(tokio::time::sleep(LATE_BEAT));
-                    pulse.wait(For::Disk, self.minute(&mut pruning, &mut copies)).await;
+                    pulse.wait(For::Disk, self.minute(&mut work)).await;
                 }
             }
         }
@@ -187,7 +198,7 @@ impl Housekeeping {
         }
     }
 
-    async fn minute(&self, pruning: &mut Pruning, copies: &mut Copies) {
+    async fn minute(&self, work: &mut Work) {
         if let Err(error) = self.office.store.flush_runs().await {
             self.failed("flush", &error, "unchanged scans could not be written");
         }
@@ -203,10 +214,14 @@ impl Housekeeping {
             self.failed("commit", &error, "rounds over the fleet could not be told; they are told the next time");
         }
         let now = self.office.clock.now();
-        if let Err(error) = pruning.minute(&self.office.store, self.office.plan.plan().retention, now).await {
+        if let Err(error) = work.pruning.minute(&self.office.store, self.office.plan.plan().retention, now).await {
             self.failed("prune", &error, "what is old could not be removed");
         }
-        copies.start_if_due(&self.office, now);
+        work.copies.start_if_due(&self.office, now);
+        if let Err(refused) = work.daily.minute(&self.office, now).await {
+            self.metrics.store_errors.with_label_values(&["commit"]).inc();
+            tracing::error!(error = %refused, "what changed with driftd itself could not be told");
+        }
         self.count().await;
     }
 

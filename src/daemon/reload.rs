@@ -106,7 +106,7 @@ impl Renewal {
     fn build(&self, config: &Config) -> anyhow::Result<(Option<Door>, Option<Receivers>)> {
         let old = &self.config;
         let same_door = old.scan.contact == config.scan.contact && old.egress_allow == config.egress_allow;
-        let door = if same_door { None } else { Some(super::door(config)?) };
+        let door = if same_door { None } else { Some(super::start::door(config)?) };
         let same = old.receivers == config.receivers;
         let receivers = if same { None } else { Some(super::receivers(config, &self.environment)?) };
         Ok((door, receivers))

@@ -11,20 +11,9 @@ const MONDAYS: [&str; 2] = ["2026-12-07T08:00:00Z", "2026-12-14T08:00:00Z"];
 
 /// A webhook receiver and no routes; each of `targets` is asked by the test alone.
 pub(crate) fn home(hook: &Hook, targets: &[(&str, &str)]) -> Home {
-    let home = Home::new();
-    let secret = home.write("hook-secret", &hook.secret());
-    home.write(
-        "driftd.yaml",
-        &format!(
-            "metrics_listen: 127.0.0.1:0\ninventory: [ inventory.yaml ]\nreceivers:\n  \
-             - {{ name: hook, webhook: {{ url: {:?}, secret: {{ file: {secret:?} }} }} }}\n",
-            hook.url()
-        ),
-    );
     let targets: String =
         targets.iter().map(|(id, url)| format!("  - {{ id: {id}, kind: mcp, url: {url:?}, every: 24h }}\n")).collect();
-    home.write("inventory.yaml", &format!("targets:\n{targets}"));
-    home
+    Home::told_by(hook, "", &targets)
 }
 
 /// Moves the daemon's wall time to `instant`.

@@ -81,23 +81,8 @@ impl Drop for SmallDisk {
 
 /// A home whose store lies at `store`, with a peer that is scanned on demand.
 fn home(peer: &str, hook: &Hook, store: &Path, more: &str) -> Home {
-    let home = Home::new();
-    let secret = home.write("hook-secret", &hook.secret());
-    home.write(
-        "driftd.yaml",
-        &format!(
-            "metrics_listen: 127.0.0.1:0\n\
-             inventory: [ inventory.yaml ]\n\
-             store: {{ sqlite: {:?} }}\n\
-             {more}\
-             receivers:\n\
-             \x20 - {{ name: hook, webhook: {{ url: {:?}, secret: {{ file: {secret:?} }} }} }}\n",
-            store,
-            hook.url()
-        ),
-    );
-    home.write("inventory.yaml", &format!("targets:\n  - {{ id: peer, kind: mcp, url: {peer:?}, every: 24h }}\n"));
-    home
+    let settings = format!("store: {{ sqlite: {store:?} }}\n{more}");
+    Home::told_by(hook, &settings, &format!("  - {{ id: peer, kind: mcp, url: {peer:?}, every: 24h }}\n"))
 }
 
 async fn until_ready(daemon: &Daemon, is: bool) -> String {

@@ -37,10 +37,6 @@ async fn all(daemon: &Daemon, minutes: u64) {
     }
 }
 
-fn kinds(hook: &Hook) -> Vec<String> {
-    hook.deliveries().iter().map(|delivery| delivery.kind().to_owned()).collect()
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn what_changed_while_nobody_looked_is_one_message() {
     let (peers, hook, home, daemon) = changed_meanwhile(3).await;
@@ -52,7 +48,7 @@ async fn what_changed_while_nobody_looked_is_one_message() {
     assert!(hook.tries().is_empty(), "held for the one message");
     daemon.housekeep().await;
     daemon.delivered().await;
-    assert_eq!(kinds(&hook), ["fleet.report"]);
+    assert_eq!(hook.kinds(), ["fleet.report"]);
     let data = &hook.deliveries()[0].body["data"];
     assert_eq!(data["headline"], "2 targets changed while nobody looked");
     let listed = data["passages"].to_string();
@@ -63,7 +59,7 @@ async fn what_changed_while_nobody_looked_is_one_message() {
     let done = home.driftd(&["drift", "accept", reference, "--reason", "announced"]).await;
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     daemon.delivered().await;
-    assert_eq!(kinds(&hook), ["fleet.report", "drift.resolved"]);
+    assert_eq!(hook.kinds(), ["fleet.report", "drift.resolved"]);
     // What changes from now on is told at once.
     for peer in &peers {
         peer.change(|script| script.tools = Some(Vec::new()));
@@ -71,7 +67,7 @@ async fn what_changed_while_nobody_looked_is_one_message() {
     all(&daemon, 60).await;
     all(&daemon, 5).await;
     daemon.delivered().await;
-    assert!(kinds(&hook).len() > 2, "{:?}", kinds(&hook));
+    assert!(hook.kinds().len() > 2, "{:?}", hook.kinds());
     daemon.stop().await;
 }
 
@@ -85,7 +81,7 @@ async fn a_restart_in_the_middle_of_the_round_changes_nothing() {
     let daemon = Daemon::start_at(&home, now).await;
     daemon.housekeep().await;
     daemon.delivered().await;
-    assert_eq!(kinds(&hook), ["fleet.report"]);
+    assert_eq!(hook.kinds(), ["fleet.report"]);
     daemon.stop().await;
 }
 
@@ -96,6 +92,6 @@ async fn a_short_stop_is_no_gap() {
     all(&daemon, 5).await;
     daemon.housekeep().await;
     daemon.delivered().await;
-    assert_eq!(kinds(&hook), ["drift.opened", "drift.opened"]);
+    assert_eq!(hook.kinds(), ["drift.opened", "drift.opened"]);
     daemon.stop().await;
 }

@@ -71,6 +71,27 @@ async fn what_is_ignored_is_listed_with_its_reason_counted_and_never_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_ignore_of_no_use_is_told_while_the_daemon_runs_and_not_again_the_same_week() {
+    let (_peer, hook, _home, daemon) = wishing(REWORDED).await;
+    // To a Thursday: the days looked at lie in one week.
+    let day = Duration::from_hours(24);
+    daemon.advance(31 * day);
+    daemon.scan("peer").await;
+    for _ in 0..3 {
+        daemon.housekeep().await;
+        daemon.advance(day);
+    }
+    daemon.delivered().await;
+    let told = hook.wait_for(1).await;
+    assert_eq!(hook.kinds(), ["fleet.report"], "{told:#?}");
+    let data = &told[0].body["data"];
+    assert_eq!(data["headline"], "1 ignore is of no use");
+    let listed = data["passages"].to_string();
+    assert!(listed.contains("peer: ") && listed.contains("they reword it"), "{listed}");
+    daemon.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_was_ignored_is_told_once_the_ignore_is_gone_and_not_before_it_is_confirmed() {
     let (peer, hook, home, daemon) = wishing(REWORDED).await;
     reword(&peer);

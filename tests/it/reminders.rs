@@ -3,22 +3,45 @@
 use std::time::Duration;
 
 use crate::digest::{home, move_to};
-use crate::support::daemon::Daemon;
+use crate::support::daemon::{Daemon, Home};
 use crate::support::eventually;
 use crate::support::peer::{Script, ScriptedPeer};
 use crate::support::webhook::Hook;
 
 const DAY: Duration = Duration::from_hours(24);
 
-async fn drifted(daemon: &Daemon, peer: &ScriptedPeer) -> String {
-    daemon.take_baseline("tickets").await;
-    peer.change(|script| script.tools.as_mut().unwrap().truncate(1));
-    daemon.scan_twice("tickets", Duration::from_mins(5)).await;
-    daemon.incidents().await.remove(0).reference
+/// A target that has drifted, and who is told of it.
+struct Drifted {
+    peer: ScriptedPeer,
+    hook: Hook,
+    home: Home,
+    daemon: Daemon,
+    reference: String,
 }
 
-fn kinds(hook: &Hook) -> Vec<String> {
-    hook.deliveries().iter().map(|delivery| delivery.kind().to_owned()).collect()
+/// Whether the receiver takes messages.
+#[derive(PartialEq)]
+enum Answers {
+    Yes,
+    No,
+}
+
+async fn drifted(answers: Answers) -> Drifted {
+    let peer = ScriptedPeer::start(Script::default()).await;
+    let hook = Hook::start().await;
+    let home = home(&hook, &[("tickets", &peer.url())]);
+    let daemon = Daemon::start(&home).await;
+    daemon.take_baseline("tickets").await;
+    if answers == Answers::No {
+        hook.refuse(http::StatusCode::INTERNAL_SERVER_ERROR);
+    }
+    peer.change(|script| script.tools.as_mut().unwrap().truncate(1));
+    daemon.scan_twice("tickets", Duration::from_mins(5)).await;
+    let reference = daemon.incidents().await.remove(0).reference;
+    if answers == Answers::Yes {
+        hook.wait_for(1).await;
+    }
+    Drifted { peer, hook, home, daemon, reference }
 }
 
 /// Waits until every notice and message that is due by now was looked at: the store says so.
@@ -28,12 +51,7 @@ async fn looked_at(daemon: &Daemon) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_was_told_is_reminded_daily_over_restarts_and_a_clock_that_jumps_until_somebody_decides() {
-    let peer = ScriptedPeer::start(Script::default()).await;
-    let hook = Hook::start().await;
-    let home = home(&hook, &[("tickets", &peer.url())]);
-    let daemon = Daemon::start(&home).await;
-    let reference = drifted(&daemon, &peer).await;
-    hook.wait_for(1).await;
+    let Drifted { peer: _peer, hook, home, daemon, reference } = drifted(Answers::Yes).await;
     daemon.advance(DAY);
     let reminder = hook.wait_for(2).await.remove(1);
     assert_eq!(reminder.kind(), "drift.reminder");
@@ -49,7 +67,7 @@ async fn who_was_told_is_reminded_daily_over_restarts_and_a_clock_that_jumps_unt
     let daemon = Daemon::start_at(&home, now.saturating_add(10 * DAY).unwrap()).await;
     hook.wait_for(3).await;
     looked_at(&daemon).await;
-    assert_eq!(kinds(&hook), ["drift.opened", "drift.reminder", "drift.reminder"]);
+    assert_eq!(hook.kinds(), ["drift.opened", "drift.reminder", "drift.reminder"]);
 
     // Who is on it is left alone until then.
     let until = daemon.now().saturating_add(3 * DAY).unwrap().to_string();
@@ -66,7 +84,7 @@ async fn who_was_told_is_reminded_daily_over_restarts_and_a_clock_that_jumps_unt
     daemon.advance(30 * DAY);
     looked_at(&daemon).await;
     daemon.stop().await;
-    let told = kinds(&hook);
+    let told = hook.kinds();
     assert_eq!(told[3..], ["drift.reminder", "drift.resolved"]);
     let ids: std::collections::BTreeSet<String> = hook.deliveries().into_iter().map(|delivery| delivery.id).collect();
     assert_eq!(ids.len(), 5, "each is a message of its own");
@@ -74,12 +92,7 @@ async fn who_was_told_is_reminded_daily_over_restarts_and_a_clock_that_jumps_unt
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_receiver_that_is_back_is_not_met_by_a_heap_of_reminders() {
-    let peer = ScriptedPeer::start(Script::default()).await;
-    let hook = Hook::start().await;
-    let home = home(&hook, &[("tickets", &peer.url())]);
-    let daemon = Daemon::start(&home).await;
-    hook.refuse(http::StatusCode::INTERNAL_SERVER_ERROR);
-    drifted(&daemon, &peer).await;
+    let Drifted { peer: _peer, hook, home: _home, daemon, .. } = drifted(Answers::No).await;
     let refused = async || daemon.messages().await.first().filter(|message| message.attempts > 0).map(drop);
     eventually("the message is refused", refused).await;
     // The third day has not ended, so the first message is on its schedule still.
@@ -98,21 +111,16 @@ async fn a_receiver_that_is_back_is_not_met_by_a_heap_of_reminders() {
     daemon.advance(DAY);
     hook.wait_for(1).await;
     daemon.delivered().await;
-    assert_eq!(kinds(&hook), ["drift.opened"]);
+    assert_eq!(hook.kinds(), ["drift.opened"]);
     daemon.advance(DAY);
     hook.wait_for(2).await;
-    assert_eq!(kinds(&hook)[1], "drift.reminder");
+    assert_eq!(hook.kinds()[1], "drift.reminder");
     daemon.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_rejected_is_recalled_weekly() {
-    let peer = ScriptedPeer::start(Script::default()).await;
-    let hook = Hook::start().await;
-    let home = home(&hook, &[("tickets", &peer.url())]);
-    let daemon = Daemon::start(&home).await;
-    let reference = drifted(&daemon, &peer).await;
-    hook.wait_for(1).await;
+    let Drifted { peer: _peer, hook, home, daemon, reference } = drifted(Answers::Yes).await;
     let reject = home.driftd(&["drift", "reject", &reference, "--reason", "not announced"]).await;
     assert!(reject.status.success(), "{}", String::from_utf8_lossy(&reject.stderr));
     daemon.delivered().await;

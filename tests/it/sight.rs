@@ -16,20 +16,7 @@ pub(crate) fn home(url: &str, hook: &Hook) -> Home {
 
 /// The same, with these settings of the target.
 pub(crate) fn home_with(url: &str, hook: &Hook, settings: &str) -> Home {
-    let home = Home::new();
-    let secret = home.write("hook-secret", &hook.secret());
-    home.write(
-        "driftd.yaml",
-        &format!(
-            "metrics_listen: 127.0.0.1:0\n\
-             inventory: [ inventory.yaml ]\n\
-             receivers:\n\
-             \x20 - {{ name: hook, webhook: {{ url: {:?}, secret: {{ file: {secret:?} }} }} }}\n",
-            hook.url()
-        ),
-    );
-    home.write("inventory.yaml", &format!("targets:\n  - {{ id: peer, kind: mcp, url: {url:?}, {settings} }}\n"));
-    home
+    Home::told_by(hook, "", &format!("  - {{ id: peer, kind: mcp, url: {url:?}, {settings} }}\n"))
 }
 
 /// A scripted peer with its baseline taken.

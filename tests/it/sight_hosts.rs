@@ -12,16 +12,7 @@ const SETTINGS: &str = "every: 24h, timeout: 2s, scan_timeout: 10s";
 
 /// A home with these targets, and a webhook.
 pub(crate) fn home(targets: &[(&str, String)], hook: &Hook) -> Home {
-    let home = Home::new();
-    let secret = home.write("hook-secret", &hook.secret());
-    home.write(
-        "driftd.yaml",
-        &format!(
-            "metrics_listen: 127.0.0.1:0\ninventory: [ inventory.yaml ]\nreceivers:\n\
-             \x20 - {{ name: hook, webhook: {{ url: {:?}, secret: {{ file: {secret:?} }} }} }}\n",
-            hook.url()
-        ),
-    );
+    let home = Home::told_by(hook, "", "");
     inventory(&home, targets);
     home
 }
@@ -70,10 +61,6 @@ fn about(incident: &Incident) -> Vec<String> {
     about
 }
 
-fn kinds(hook: &Hook) -> Vec<String> {
-    hook.deliveries().iter().map(|delivery| delivery.kind().to_owned()).collect()
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_host_that_is_lost_is_one_message_and_one_when_it_is_back() {
     let (mut peers, hook, home, daemon) = three().await;
@@ -88,7 +75,7 @@ async fn a_host_that_is_lost_is_one_message_and_one_when_it_is_back() {
     assert_eq!(about(&incidents[0]), IDS);
     daemon.delivered().await;
     let told = hook.deliveries();
-    assert_eq!(kinds(&hook), ["sight.lost"]);
+    assert_eq!(hook.kinds(), ["sight.lost"]);
     let data = &told[0].body["data"];
     assert_eq!(data["targets"].as_array().unwrap().len(), 3);
     let headline = data["headline"].as_str().unwrap();
@@ -113,7 +100,7 @@ async fn a_host_that_is_lost_is_one_message_and_one_when_it_is_back() {
     }
     all(&daemon, 4).await;
     daemon.delivered().await;
-    assert_eq!(kinds(&hook), ["sight.lost", "sight.back"]);
+    assert_eq!(hook.kinds(), ["sight.lost", "sight.back"]);
     let back = &hook.deliveries()[1].body["data"];
     assert_eq!(back["targets"].as_array().unwrap().len(), 3);
     let said = back["summary"].to_string();
@@ -158,11 +145,11 @@ async fn a_target_that_fails_alone_is_told_alone() {
     alone.sort();
     assert_eq!(alone, [["b"], ["c"]]);
     daemon.delivered().await;
-    assert_eq!(kinds(&hook), ["sight.lost", "sight.lost"]);
+    assert_eq!(hook.kinds(), ["sight.lost", "sight.lost"]);
     peers[1].up().await;
     all(&daemon, 4).await;
     daemon.delivered().await;
-    assert_eq!(kinds(&hook), ["sight.lost", "sight.lost", "sight.back"]);
+    assert_eq!(hook.kinds(), ["sight.lost", "sight.lost", "sight.back"]);
     daemon.stop().await;
 }
 
@@ -189,7 +176,7 @@ async fn one_that_leaves_the_inventory_leaves_the_others_incident_standing() {
     daemon.scan("b").await;
     daemon.scan("c").await;
     daemon.delivered().await;
-    assert_eq!(kinds(&hook), ["sight.lost", "sight.back"]);
+    assert_eq!(hook.kinds(), ["sight.lost", "sight.back"]);
     daemon.stop().await;
 }
 
@@ -208,7 +195,7 @@ async fn what_changed_while_it_was_away_is_told_when_it_is_back() {
     all(&daemon, 4).await;
     daemon.delivered().await;
     let told = hook.deliveries();
-    assert_eq!(kinds(&hook), ["sight.lost", "sight.back"]);
+    assert_eq!(hook.kinds(), ["sight.lost", "sight.back"]);
     let said = told[1].body["data"]["summary"].to_string();
     assert!(said.contains("Changed meanwhile") && said.contains("wipe_ledger"), "{said}");
     let history = daemon.history("a").await;

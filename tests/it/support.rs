@@ -41,11 +41,12 @@ pub(crate) async fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) ->
 /// The same where looking takes a question to somebody else.
 pub(crate) async fn eventually<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
     let looking = async {
+        let mut glances = tokio::time::interval(GLANCE);
         loop {
+            glances.tick().await;
             if let Some(found) = look().await {
                 return found;
             }
-            tokio::time::sleep(GLANCE).await;
         }
     };
     match tokio::time::timeout(PATIENCE, looking).await {

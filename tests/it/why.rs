@@ -16,27 +16,12 @@ fn at(text: &str) -> Timestamp {
 
 /// A target with wishes of its own, and two routes.
 fn home(url: &str, hook: &Hook) -> Home {
-    let home = Home::new();
-    let secret = home.write("hook-secret", &hook.secret());
-    home.write(
-        "driftd.yaml",
-        &format!(
-            "metrics_listen: 127.0.0.1:0\n\
-             inventory: [ inventory.yaml ]\n\
-             receivers:\n\
-             \x20 - {{ name: hook, webhook: {{ url: {:?}, secret: {{ file: {secret:?} }} }} }}\n\
-             \x20 - {{ name: terminal, console: {{}} }}\n\
-             routes:\n\
-             \x20 - {{ match: {{ labels: {{ team: web }} }}, to: [ terminal ] }}\n\
-             \x20 - {{ match: {{ severity: \">=medium\" }}, to: [ hook ], group_wait: 0s }}\n",
-            hook.url()
-        ),
-    );
-    home.write(
-        "inventory.yaml",
-        &format!("targets:\n  - {{ id: peer, kind: mcp, url: {url:?}, every: 24h, labels: {{ team: payments }} }}\n"),
-    );
-    home
+    let settings = "  - { name: terminal, console: {} }\n\
+        routes:\n  \
+        - { match: { labels: { team: web } }, to: [ terminal ] }\n  \
+        - { match: { severity: \">=medium\" }, to: [ hook ], group_wait: 0s }\n";
+    let target = format!("  - {{ id: peer, kind: mcp, url: {url:?}, every: 24h, labels: {{ team: payments }} }}\n");
+    Home::told_by(hook, settings, &target)
 }
 
 async fn target(daemon: &Daemon, id: &str) -> WhyTarget {

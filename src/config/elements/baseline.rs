@@ -1,23 +1,18 @@
 //! `baseline`: how a target gets what it is held to.
 
-use super::super::error::ConfigError;
 use super::super::reader::Reader;
-use super::super::spelling;
 use super::super::tree::Node;
+use super::word;
 use crate::model::target::BaselineMode;
 
 pub(in crate::config) const WORDS: &[&str] = &["first_seen", "approve"];
 
 pub(in crate::config) fn decode(reader: &mut Reader<'_>, node: &Node) -> Option<BaselineMode> {
-    match reader.text(node).as_str() {
+    word::decode(reader, node, "way to a baseline", WORDS, |word| match word {
         "first_seen" => Some(BaselineMode::FirstSeen),
         "approve" => Some(BaselineMode::Approve),
-        word => {
-            let remedy = spelling::advice(word, WORDS, "one of");
-            reader.mistake(node.span, ConfigError::UnknownWord { what: "way to a baseline", remedy });
-            None
-        }
-    }
+        _ => None,
+    })
 }
 
 #[cfg(test)]

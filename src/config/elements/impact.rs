@@ -1,22 +1,15 @@
 //! `impact` in a route's match.
 
-use super::super::error::ConfigError;
 use super::super::reader::Reader;
-use super::super::spelling;
 use super::super::tree::Node;
+use super::word;
 use crate::model::rule::Impact;
 
 pub(in crate::config) const WORDS: &[&str] =
     &["breaking", "security", "exposure", "behavior", "cosmetic", "operational", "conformance"];
 
 pub(in crate::config) fn decode(reader: &mut Reader<'_>, node: &Node) -> Option<Impact> {
-    let word = reader.text(node);
-    let impact = Impact::ALL.into_iter().find(|impact| impact.as_str() == word);
-    if impact.is_none() {
-        let remedy = spelling::advice(&word, WORDS, "one of");
-        reader.mistake(node.span, ConfigError::UnknownWord { what: "impact", remedy });
-    }
-    impact
+    word::decode(reader, node, "impact", WORDS, |word| Impact::ALL.into_iter().find(|impact| impact.as_str() == word))
 }
 
 #[cfg(test)]

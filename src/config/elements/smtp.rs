@@ -5,10 +5,9 @@ use std::path::PathBuf;
 
 use super::super::error::ConfigError;
 use super::super::reader::{Fields, Reader};
-use super::super::spelling;
 use super::super::tree::Node;
 use super::store::path;
-use super::{Bounds, Element, Form, Shape, count, secret, text};
+use super::{Bounds, Element, Form, Shape, count, secret, text, word};
 use crate::model::receiver::{Smtp, SmtpLogin, SmtpTls};
 
 const PORT: Bounds = Bounds { least: 1, most: 65_535 };
@@ -72,16 +71,12 @@ fn host(reader: &mut Reader<'_>, node: &Node) -> Option<String> {
 }
 
 fn tls(reader: &mut Reader<'_>, node: &Node) -> Option<SmtpTls> {
-    match reader.text(node).as_str() {
+    word::decode(reader, node, "protection of SMTP", TLS, |word| match word {
         "starttls" => Some(SmtpTls::StartTls),
         "implicit" => Some(SmtpTls::Implicit),
         "none" => Some(SmtpTls::None),
-        word => {
-            let remedy = spelling::advice(word, TLS, "one of");
-            reader.mistake(node.span, ConfigError::UnknownWord { what: "protection of SMTP", remedy });
-            None
-        }
-    }
+        _ => None,
+    })
 }
 
 /// Looked at now, so that a wrong path is a mistake and not a mail that never leaves.

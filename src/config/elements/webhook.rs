@@ -7,9 +7,8 @@ use secrecy::ExposeSecret;
 
 use super::super::error::ConfigError;
 use super::super::reader::{Fields, Reader};
-use super::super::spelling;
 use super::super::tree::{Node, Value};
-use super::{Element, Form, Shape, secret, url};
+use super::{Element, Form, Shape, secret, url, word};
 use crate::model::receiver::Webhook;
 use crate::model::secret::{SecretRef, TextOrSecret};
 
@@ -29,12 +28,7 @@ pub(in crate::config) fn decode(reader: &mut Reader<'_>, node: &Node) -> Option<
     let url = fields.read(reader, "url", destination);
     let secret = fields.read(reader, "secret", signing_key);
     fields.read(reader, "format", |reader, node| {
-        let word = reader.text(node);
-        if !FORMATS.contains(&word.as_str()) {
-            let remedy = spelling::advice(&word, FORMATS, "one of");
-            reader.mistake(node.span, ConfigError::UnknownWord { what: "format of this version", remedy });
-        }
-        Some(())
+        word::decode(reader, node, "format of this version", FORMATS, |word| FORMATS.contains(&word).then_some(()))
     });
     Some(Webhook { url: url?, secret })
 }

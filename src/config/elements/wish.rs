@@ -6,9 +6,8 @@ use jiff::Timestamp;
 
 use super::super::error::ConfigError;
 use super::super::reader::{Fields, Reader};
-use super::super::spelling;
 use super::super::tree::Node;
-use super::{Element, Form, Shape, place, rule, text, until};
+use super::{Element, Form, Shape, place, rule, text, until, word};
 use crate::model::policy::{AutoAccept, Ignore, PolicyMatch, Reweigh};
 use crate::model::rule::Severity;
 
@@ -73,7 +72,7 @@ pub(in crate::config) fn severity(reader: &mut Reader<'_>, node: &Node) -> Optio
         let matches = about(reader, &fields, "an entry of `severity`");
         let set = fields.read(reader, "set", |reader, node| match reader.text(node).as_str() {
             "off" => Some(None),
-            _ => word(reader, node, SET).map(Some),
+            _ => level(reader, node, SET).map(Some),
         });
         Some(Reweigh { matches: matches?, set: set? })
     }))
@@ -83,7 +82,7 @@ pub(in crate::config) fn auto_accept(reader: &mut Reader<'_>, node: &Node) -> Op
     Some(reader.items(node, &AUTO_ACCEPT_ONE, "an entry of `auto_accept`", |reader, node| {
         let fields = Fields::of(reader, node, "an entry of `auto_accept`", AUTO_ACCEPT_KEYS);
         let matches = about(reader, &fields, "an entry of `auto_accept`");
-        let at_most = fields.read(reader, "at_most", |reader, node| word(reader, node, SEVERITIES));
+        let at_most = fields.read(reader, "at_most", |reader, node| level(reader, node, SEVERITIES));
         let reason = fields.read(reader, "reason", |reader, node| text::decode(reader, node, "reason"));
         Some(AutoAccept { matches: matches?, at_most: at_most.unwrap_or(Severity::Low), reason })
     }))
@@ -99,14 +98,8 @@ fn about(reader: &mut Reader<'_>, fields: &Fields<'_>, inside: &'static str) -> 
     Some(PolicyMatch { rule, path })
 }
 
-fn word(reader: &mut Reader<'_>, node: &Node, known: &[&str]) -> Option<Severity> {
-    let word = reader.text(node);
-    let severity = word.parse().ok();
-    if severity.is_none() {
-        let remedy = spelling::advice(&word, known, "one of");
-        reader.mistake(node.span, ConfigError::UnknownWord { what: "severity", remedy });
-    }
-    severity
+fn level(reader: &mut Reader<'_>, node: &Node, known: &[&str]) -> Option<Severity> {
+    word::decode(reader, node, "severity", known, |word| word.parse().ok())
 }
 
 #[cfg(test)]

@@ -5,12 +5,10 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
-use super::super::error::ConfigError;
 use super::super::reader::{Fields, Reader};
-use super::super::spelling;
 use super::super::tree::Node;
 use super::defaults::LIMIT;
-use super::{Element, Shape, auth, baseline, confirm, duration, egress, flag, headers, labels, wish};
+use super::{Element, Shape, auth, baseline, confirm, duration, egress, flag, headers, labels, wish, word};
 use crate::model::inventory::Auth;
 use crate::model::policy::{AutoAccept, Ignore, Reweigh};
 use crate::model::secret::TextOrSecret;
@@ -95,13 +93,7 @@ pub(in crate::config) fn decode(reader: &mut Reader<'_>, fields: &Fields<'_>) ->
 }
 
 fn trust(reader: &mut Reader<'_>, node: &Node) -> Option<()> {
-    let word = reader.text(node);
-    if TRUST_WORDS.contains(&word.as_str()) {
-        return Some(());
-    }
-    let remedy = spelling::advice(&word, TRUST_WORDS, "one of");
-    reader.mistake(node.span, ConfigError::UnknownWord { what: "trust in a server", remedy });
-    None
+    word::decode(reader, node, "trust in a server", TRUST_WORDS, |word| TRUST_WORDS.contains(&word).then_some(()))
 }
 
 impl Wishes {

@@ -44,7 +44,8 @@ impl Life {
         })
     }
 
-    fn judge(&mut self, judgment: &Judgment) -> LifeStep {
+    /// Takes a step, and keeps what it leaves alive.
+    fn at_this_moment(&mut self, step: impl FnOnce(&Self, &Moment<'_>) -> LifeStep) -> LifeStep {
         let target = target();
         let moment = Moment {
             target: &target,
@@ -54,25 +55,18 @@ impl Life {
             blind_until: None,
             now: self.now,
         };
-        let step = life_step(&self.rows, judgment, &self.facets, &moment);
+        let step = step(self, &moment);
         self.rows = step.rows.iter().filter(|row| !row.state.is_ended()).cloned().collect();
         step
     }
 
+    fn judge(&mut self, judgment: &Judgment) -> LifeStep {
+        self.at_this_moment(|life, moment| life_step(&life.rows, judgment, &life.facets, moment))
+    }
+
     fn tick(&mut self, seconds: i64) -> LifeStep {
         self.now += SignedDuration::from_secs(seconds);
-        let target = target();
-        let moment = Moment {
-            target: &target,
-            seq: 1,
-            confirm: &self.confirm,
-            policy: &NO_POLICY,
-            blind_until: None,
-            now: self.now,
-        };
-        let step = life_tick(&self.rows, &self.facets, &moment);
-        self.rows = step.rows.iter().filter(|row| !row.state.is_ended()).cloned().collect();
-        step
+        self.at_this_moment(|life, moment| life_tick(&life.rows, &life.facets, moment))
     }
 
     fn only(&self) -> &DriftRow {

@@ -19,6 +19,7 @@ use tempfile::TempDir;
 use tokio::process::Command;
 use tokio::task::JoinSet;
 
+use super::webhook::Hook;
 use super::{eventually, until};
 
 /// A directory with configuration, secrets, store and socket.
@@ -38,6 +39,25 @@ impl Home {
         let home = Self::new();
         home.write("driftd.yaml", driftd);
         home.write("inventory.yaml", &format!("targets:\n{targets}"));
+        home
+    }
+
+    /// One with these targets whose messages go to `hook`. `settings` follow the receivers in `driftd.yaml`, and may begin
+    /// with further ones.
+    pub(crate) fn told_by(hook: &Hook, settings: &str, targets: &str) -> Self {
+        let home = Self::with("", targets);
+        let secret = home.write("hook-secret", &hook.secret());
+        home.write(
+            "driftd.yaml",
+            &format!(
+                "metrics_listen: 127.0.0.1:0\n\
+                 inventory: [ inventory.yaml ]\n\
+                 receivers:\n\
+                 \x20 - {{ name: hook, webhook: {{ url: {:?}, secret: {{ file: {secret:?} }} }} }}\n\
+                 {settings}",
+                hook.url()
+            ),
+        );
         home
     }
 

@@ -115,6 +115,11 @@ impl Hook {
         self.shared.lock().kept.clone()
     }
 
+    /// The types of what was delivered, in order.
+    pub(crate) fn kinds(&self) -> Vec<String> {
+        self.deliveries().iter().map(|delivery| delivery.kind().to_owned()).collect()
+    }
+
     /// `webhook-id` of each request so far, refused ones included.
     pub(crate) fn tries(&self) -> Vec<String> {
         self.shared.lock().tries.clone()
