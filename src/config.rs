@@ -33,7 +33,7 @@ use crate::model::notice::Route;
 use crate::model::policy::Ignore;
 use crate::model::receiver::{Channel, Receiver};
 use crate::model::secret::{SecretRef, TextOrSecret};
-use crate::model::settings::{Backups, Person, Retention, SelfCheck};
+use crate::model::settings::{Backups, MetricSettings, Person, Retention, SelfCheck};
 use crate::model::target::TargetId;
 use crate::secret::Environment;
 
@@ -74,6 +74,8 @@ pub struct Config {
     pub retention: Retention,
     /// Copies of the store that are made by themselves.
     pub backups: Option<Backups>,
+    /// Which series describe each target.
+    pub metrics: MetricSettings,
     /// How driftd tells that it is offline itself.
     pub self_check: SelfCheck,
     /// Where messages go.
@@ -248,6 +250,7 @@ fn assemble(
         people: file.people,
         retention: file.retention,
         backups: file.store.backups,
+        metrics: file.metrics,
         self_check: file.self_check,
         receivers: file.receivers,
         routes: file.routes,

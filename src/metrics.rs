@@ -19,7 +19,7 @@ mod targets;
 #[cfg(test)]
 mod tests;
 
-pub use targets::{FacetSight, TargetCollector, TargetGauges, TargetRow, shows_each};
+pub use targets::{FacetSight, TargetCollector, TargetGauges, TargetRow};
 
 /// What the process counts.
 #[derive(Clone, Debug)]

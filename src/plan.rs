@@ -12,7 +12,7 @@ use crate::config::Config;
 use crate::model::confirm::Confirm;
 use crate::model::inventory::Target;
 use crate::model::notice::Route;
-use crate::model::settings::{Backups, Person, Retention, SelfCheck};
+use crate::model::settings::{Backups, MetricSettings, Person, Retention, SelfCheck};
 use crate::model::target::TargetId;
 
 /// Targets of one host that may share an incident: what one step reads of its neighbours is bounded.
@@ -35,6 +35,8 @@ pub struct Plan {
     pub retention: Retention,
     /// Copies of the store that are made by themselves.
     pub backups: Option<Backups>,
+    /// Which series describe each target.
+    pub metrics: MetricSettings,
     /// How driftd tells that it is offline itself.
     pub self_check: SelfCheck,
     /// Who may act over TCP.
@@ -78,6 +80,7 @@ impl Plan {
             limits: Limits { concurrency: config.scan.concurrency, per_host: config.scan.per_host },
             retention: config.retention,
             backups: config.backups.clone(),
+            metrics: config.metrics.clone(),
             self_check: config.self_check.clone(),
             people: config.people.clone(),
             hosts: OnceLock::new(),

@@ -10,8 +10,8 @@ use super::ScanSettings;
 use super::elements::inventory::{ENTRY, Files};
 use super::elements::profile::Profiles;
 use super::elements::{
-    Element, Form, Shape, address, confirm, egress, inventory, person, profile, receiver, retention, route, scan,
-    socket, store,
+    Element, Form, Shape, address, confirm, egress, inventory, metrics, person, profile, receiver, retention, route,
+    scan, socket, store,
 };
 use super::error::ConfigError;
 use super::inventory_file;
@@ -20,7 +20,7 @@ use super::tree::{Node, Value};
 use crate::model::confirm::Confirm;
 use crate::model::notice::Route;
 use crate::model::receiver::Receiver;
-use crate::model::settings::{Person, Retention, SelfCheck};
+use crate::model::settings::{MetricSettings, Person, Retention, SelfCheck};
 
 /// The last place where the file is looked for.
 pub(super) const LAST_PLACE: &str = "/etc/driftd/driftd.yaml";
@@ -39,6 +39,7 @@ pub(super) const KEYS: &[Element] = &[
     )
     .also_called(&["bind"]),
     Element::new("metrics_listen", Shape::Text(Form::Address), "where metrics and health are served"),
+    Element::new("metrics", Shape::Map(metrics::KEYS), "which series describe each target"),
     Element::new("store", Shape::Map(store::KEYS), "where everything is kept").also_called(&["database"]),
     Element::new("inventory", Shape::List(&ENTRY), "the files that list targets").also_called(&["inventories"]),
     Element::new("profiles", profile::SHAPE, "what several targets share, and what those of listed files may have"),
@@ -58,6 +59,7 @@ pub(super) const KEYS: &[Element] = &[
 pub(super) struct DaemonFile {
     pub(super) listen: Option<SocketAddr>,
     pub(super) metrics_listen: Option<SocketAddr>,
+    pub(super) metrics: MetricSettings,
     pub(super) store: store::Store,
     pub(super) control: Option<PathBuf>,
     pub(super) inventory: Vec<Files>,
@@ -98,6 +100,7 @@ pub(super) fn decode(reader: &mut Reader<'_>, node: &Node) -> Option<DaemonFile>
     let file = DaemonFile {
         listen: fields.read(reader, "listen", address::decode),
         metrics_listen: fields.read(reader, "metrics_listen", address::decode),
+        metrics: fields.read(reader, "metrics", metrics::decode).unwrap_or_default(),
         store: fields.read(reader, "store", store::decode).unwrap_or_default(),
         control: fields.read(reader, "control", socket::decode),
         inventory: fields.read(reader, "inventory", inventory::decode).unwrap_or_default(),
@@ -111,9 +114,9 @@ pub(super) fn decode(reader: &mut Reader<'_>, node: &Node) -> Option<DaemonFile>
         receivers: fields.read(reader, "receivers", receivers).unwrap_or_default(),
         routes: fields.read(reader, "routes", routes).unwrap_or_default(),
     };
-    let metrics = file.metrics_listen.unwrap_or(address::METRICS);
+    let shown_at = file.metrics_listen.unwrap_or(address::METRICS);
     // Port 0 is another one each time.
-    if file.listen.is_some_and(|listen| listen == metrics && listen.port() != 0) {
+    if file.listen.is_some_and(|listen| listen == shown_at && listen.port() != 0) {
         reader.mistake(fields.key_span("listen"), ConfigError::SameAddress);
     }
     Some(file)

@@ -23,6 +23,7 @@ pub(super) mod inventory;
 pub(super) mod kind;
 pub(super) mod labels;
 pub(super) mod listed;
+pub(super) mod metrics;
 pub(super) mod person;
 pub(super) mod place;
 pub(super) mod profile;

@@ -150,6 +150,7 @@ fn the_examples_that_are_shipped_are_right_and_complete() {
         (&main, elements::webhook::KEYS),
         (&main, elements::route::KEYS),
         (&main, elements::scan::KEYS),
+        (&main, elements::metrics::KEYS),
         (&main, elements::person::KEYS),
         (&main, elements::profile::KEYS),
         (&main, elements::retention::KEYS),
@@ -218,6 +219,8 @@ fn everything_that_can_be_said_arrives() {
     let backups = config.backups.as_ref().unwrap();
     assert_eq!((backups.directory.clone(), backups.keep), (configs().join("backups"), 14));
     assert_eq!(config.self_check.urls.len(), 1);
+    assert_eq!(config.metrics.per_target, crate::model::settings::PerTarget::Always);
+    assert_eq!(config.metrics.target_labels.as_deref().unwrap(), ["team"]);
     let repeats: Vec<_> = config.routes.iter().map(|route| route.repeat).collect();
     assert_eq!(repeats, [Some(Duration::from_hours(48)), Some(Duration::ZERO), None]);
     let listed: Vec<_> = config.parts.iter().map(|part| (part.listed, part.ids.len())).collect();
@@ -328,9 +331,8 @@ fn an_inventory_that_is_not_there_is_a_mistake_of_the_file_that_lists_it() {
 
 #[test]
 fn an_inventory_that_was_cut_off_does_not_look_empty() {
-    insta::assert_snapshot!(refused(&[("driftd.yaml", "inventory: [ a.yaml ]\n"), ("a.yaml", "")]), @r#"
-    a.yaml: the file has no `targets`; add `targets`: `targets: []` for none
-    "#);
+    let message = refused(&[("driftd.yaml", "inventory: [ a.yaml ]\n"), ("a.yaml", "")]);
+    assert_eq!(message, "a.yaml: the file has no `targets`; add `targets`: `targets: []` for none");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use crate::clock::Clock;
 use crate::http::GaugeSource;
-use crate::metrics::{self, FacetSight, Metrics, TargetGauges, TargetRow};
+use crate::metrics::{FacetSight, Metrics, TargetGauges, TargetRow};
 use crate::model::incident::IncidentKind;
 use crate::model::inventory::Target;
 use crate::model::target::TargetId;
@@ -41,9 +41,9 @@ impl GaugeRoom {
     async fn gathered(&self) -> Result<TargetGauges, StoreError> {
         let (now, plan) = (self.clock.now(), self.plan.plan());
         let stored = self.store.gauges(now).await?;
-        let shown = if metrics::shows_each(plan.targets.len()) { usize::MAX } else { 0 };
+        let shown = if plan.metrics.per_target.shows_each(plan.targets.len()) { usize::MAX } else { 0 };
         let mut rows: BTreeMap<TargetId, TargetRow> =
-            plan.targets.iter().take(shown).map(|(id, target)| (id.clone(), self.row(target, now))).collect();
+            plan.targets.iter().take(shown).map(|(id, target)| (id.clone(), self.row(&plan, target, now))).collect();
         for baseline in &stored.baselines {
             if let Some(row) = rows.get_mut(&baseline.target) {
                 row.baseline_reviewed = Some(baseline.reviewed);
@@ -64,12 +64,16 @@ impl GaugeRoom {
         Ok(TargetGauges { targets: rows.into_values().collect(), incidents, oldest_undecided: stored.oldest_undecided })
     }
 
-    fn row(&self, target: &Target, now: Timestamp) -> TargetRow {
+    fn row(&self, plan: &Plan, target: &Target, now: Timestamp) -> TargetRow {
         let past = self.scanner.past(&target.id);
         let Standing { up, blocked, confirmed, credential_ok, last_success, certificate_ends, facets } =
             self.scanner.standing(&target.id);
+        let mut summary = target.summary();
+        if let Some(shown) = &plan.metrics.target_labels {
+            summary.labels.retain(|name, _| shown.contains(name));
+        }
         TargetRow {
-            summary: target.summary(),
+            summary,
             up,
             blocked,
             stale: !target.paused && schedule::is_stale(&target.cadence, &target.id, &past, now),

@@ -169,8 +169,13 @@ async fn settle_in(parts: &Parts) -> anyhow::Result<()> {
     }
     store.let_receivers_go(&receiver_names(config), clock.now()).await?;
     reload::keep_inventory(store, clock, metrics, config).await;
-    metrics.config_last_reload_successful.set(1);
-    metrics.config_last_reload_success.set(clock.now().as_duration().as_secs_f64());
+    // A start goes on with the last good version of a file that a person writes; what is written is not in force then.
+    let a_persons = |file: &Path| config.parts.iter().any(|part| part.path == file && !part.listed);
+    let is_whole = !config.held.iter().any(|held| a_persons(&held.path));
+    metrics.config_last_reload_successful.set(i64::from(is_whole));
+    if is_whole {
+        metrics.config_last_reload_success.set(clock.now().as_duration().as_secs_f64());
+    }
     Ok(())
 }
 

@@ -224,19 +224,29 @@ pub fn gap(gap: &Gap, told: &[&Alert], key: String) -> Bulletin {
             impact.push(*each);
         }
     }
-    let why = match gap.why {
-        GapWhy::Pause => "driftd did not look",
-        GapWhy::Restore => "the store was put back from a backup, and what was seen after that is forgotten",
-    };
+    let count = words::count(targets.len(), "target");
     let since = gap.since.map(|since| format!(" from {}", words::range(since, gap.at))).unwrap_or_default();
+    let (headline, why) = match gap.why {
+        GapWhy::Pause => (
+            format!("{count} changed while nobody looked"),
+            format!("What changed while nobody looked:{since} driftd did not look."),
+        ),
+        GapWhy::Restore => (
+            format!("{count} {} from the restored backup", if targets.len() == 1 { "differs" } else { "differ" }),
+            format!(
+                "The store was put back from a backup: what was seen and decided after that{since} is forgotten. This is what \
+                 differs from it now, also where it was told before."
+            ),
+        ),
+    };
     Bulletin {
         kind: AlertType::FleetReport,
         key,
         severity: told.iter().map(|alert| alert.severity).max().unwrap_or(Severity::Info),
         impact,
-        headline: format!("{} changed while nobody looked", words::count(targets.len(), "target")),
+        headline,
         summary: vec![
-            format!("What changed while nobody looked:{since} {why}."),
+            why,
             format!(
                 "{} opened in the first round after it; each is decided by itself.",
                 words::count(told.len(), "incident")

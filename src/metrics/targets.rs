@@ -60,14 +60,6 @@ pub struct FacetSight {
     pub last_seen: Option<Timestamp>,
 }
 
-/// Targets up to which each has series of its own; above, only what is counted over all of them is shown.
-const MOST: usize = 5_000;
-
-/// Whether each of so many targets has series of its own: what is not shown need not be gathered.
-pub const fn shows_each(targets: usize) -> bool {
-    targets <= MOST
-}
-
 /// Shows the newest [`TargetGauges`] to the registry.
 #[derive(Clone, Debug)]
 pub struct TargetCollector {

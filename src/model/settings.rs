@@ -40,6 +40,41 @@ pub struct SelfCheck {
     pub urls: Vec<Url>,
 }
 
+/// Which series describe each target.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MetricSettings {
+    /// Whether each target has series of its own.
+    pub per_target: PerTarget,
+    /// The labels of the inventory that are shown; `None`: all.
+    pub target_labels: Option<Vec<String>>,
+}
+
+/// Whether each target has series of its own; what is counted over all of them is always shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PerTarget {
+    /// Up to a number of targets that a scrape has time for.
+    #[default]
+    Auto,
+    /// However many there are.
+    Always,
+    /// No target.
+    Never,
+}
+
+impl PerTarget {
+    /// Targets up to which each has series of its own by itself.
+    const MOST: usize = 5_000;
+
+    /// Whether each of so many targets has series of its own: what is not shown need not be gathered.
+    pub const fn shows_each(self, targets: usize) -> bool {
+        match self {
+            Self::Auto => targets <= Self::MOST,
+            Self::Always => true,
+            Self::Never => false,
+        }
+    }
+}
+
 /// Somebody who may act over TCP.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Person {

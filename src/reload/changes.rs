@@ -114,6 +114,7 @@ fn settings(old: &Config, new: &Config) -> Vec<String> {
         ("people", old.people != new.people),
         ("retention", old.retention != new.retention),
         ("backups", old.backups != new.backups),
+        ("metrics", old.metrics != new.metrics),
         ("self_check", old.self_check != new.self_check),
         ("routes", old.routes != new.routes),
     ];

@@ -7,7 +7,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 
 use crate::sight;
-use crate::support::daemon::Daemon;
+use crate::support::daemon::{Daemon, Home};
 use crate::support::peer::{Script, ScriptedPeer};
 use crate::support::webhook::Hook;
 use crate::support::{checkout, eventually};
@@ -35,6 +35,26 @@ async fn promtool_has_nothing_to_say_of_the_exposition() {
     let said = promtool.wait_with_output().await.unwrap();
     let words = String::from_utf8_lossy(&said.stderr).into_owned() + &String::from_utf8_lossy(&said.stdout);
     assert!(said.status.success() && words.is_empty(), "promtool: {words}\n{exposition}");
+    daemon.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_configuration_says_which_targets_and_labels_have_series() {
+    let peer = ScriptedPeer::start(Script::default()).await;
+    let hook = Hook::start().await;
+    let target =
+        format!("{{ id: peer, kind: mcp, url: {:?}, every: 24h, labels: {{ team: a, room: b }} }}", peer.url());
+    let home = Home::told_by(&hook, "metrics: { target_labels: team }\n", &format!("  - {target}\n"));
+    let daemon = Daemon::start(&home).await;
+    daemon.scan("peer").await;
+    let exposition = daemon.metrics().await;
+    assert!(exposition.contains("driftd_target_info{kind=\"mcp\",label_team=\"a\",target=\"peer\"} 1"), "{exposition}");
+    let driftd = std::fs::read_to_string(home.path().join("driftd.yaml")).unwrap();
+    home.write("driftd.yaml", &driftd.replace("target_labels: team", "per_target: never"));
+    assert_eq!(daemon.reload().await.unwrap().changes.settings, ["metrics"]);
+    let exposition = daemon.metrics().await;
+    assert!(!exposition.contains("target=\"peer\""), "{exposition}");
+    assert!(exposition.contains("driftd_inventory_targets 1"), "{exposition}");
     daemon.stop().await;
 }
 

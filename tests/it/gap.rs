@@ -95,3 +95,35 @@ async fn a_short_stop_is_no_gap() {
     assert_eq!(hook.kinds(), ["drift.opened", "drift.opened"]);
     daemon.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_differs_from_a_restored_backup_is_one_message() {
+    let (peers, hook, home, daemon) = changed_meanwhile(0).await;
+    let backup = home.path().join("backup.db").to_string_lossy().into_owned();
+    let said = home.driftd(&["store", "backup", &backup]).await;
+    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+    // What was told and decided after the backup was made is not in it.
+    all(&daemon, 60).await;
+    all(&daemon, 5).await;
+    let told = hook.wait_for(2).await;
+    assert_eq!(hook.kinds(), ["drift.opened", "drift.opened"], "{told:#?}");
+    let reference = daemon.incidents().await.remove(0).reference;
+    let said = home.driftd(&["drift", "accept", &reference, "--reason", "announced"]).await;
+    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+    hook.wait_for(3).await;
+    let now = daemon.now();
+    daemon.stop().await;
+    let said = home.driftd(&["store", "restore", &backup]).await;
+    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+    let daemon = Daemon::start_at(&home, now).await;
+    all(&daemon, 1).await;
+    all(&daemon, 5).await;
+    daemon.housekeep().await;
+    daemon.delivered().await;
+    assert_eq!(hook.kinds()[3..], ["fleet.report"]);
+    let data = &hook.deliveries()[3].body["data"];
+    assert_eq!(data["headline"], "2 targets differ from the restored backup");
+    assert!(data["summary"].to_string().contains("backup"), "{data:#}");
+    drop(peers);
+    daemon.stop().await;
+}

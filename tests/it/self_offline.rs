@@ -91,8 +91,7 @@ async fn failures_count_anew_once_we_are_back() {
     let incidents = daemon.incidents().await;
     assert_eq!(incidents.iter().map(|incident| incident.target.as_str()).collect::<Vec<_>>(), ["remote"]);
     daemon.delivered().await;
-    let kinds: Vec<String> = hook.deliveries().iter().map(|delivery| delivery.kind().to_owned()).collect();
-    assert_eq!(kinds, ["fleet.report", "sight.lost"]);
+    assert_eq!(hook.kinds(), ["fleet.report", "sight.lost"]);
     daemon.stop().await;
 }
 
@@ -105,5 +104,34 @@ async fn one_host_that_fails_is_no_outage_of_ours() {
     }
     assert_eq!(daemon.metric("driftd_self_offline").await, 0.0);
     assert_eq!(daemon.incidents().await.len(), 1);
+    daemon.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_answers_as_long_as_we_are_online_decides_whose_fault_one_failure_is() {
+    let mut peer = ScriptedPeer::start(Script::default()).await;
+    let mut reference = ScriptedPeer::start_on("127.0.0.2", Script::default()).await;
+    let hook = Hook::start().await;
+    let target = format!("  - {{ id: near, kind: mcp, url: {:?}, every: 24h, timeout: 2s }}\n", peer.url());
+    let home = Home::told_by(&hook, &format!("scan: {{ self_check: {:?} }}\n", reference.url()), &target);
+    let daemon = Daemon::start(&home).await;
+    daemon.take_baseline("near").await;
+    let fails = async |times: u32| {
+        for _ in 0..times {
+            daemon.advance(Duration::from_mins(5));
+            daemon.scan("near").await;
+        }
+    };
+    peer.down().await;
+    reference.down().await;
+    fails(6).await;
+    assert_eq!(daemon.metric("driftd_self_offline").await, 1.0);
+    assert!(daemon.incidents().await.is_empty(), "nothing is held against the only target there is");
+    reference.up().await;
+    fails(6).await;
+    assert_eq!(daemon.metric("driftd_self_offline").await, 0.0);
+    assert_eq!(daemon.incidents().await.len(), 1, "we are online, so it is the target's");
+    daemon.delivered().await;
+    assert_eq!(hook.kinds(), ["fleet.report", "sight.lost"]);
     daemon.stop().await;
 }

@@ -17,8 +17,7 @@ pub(in crate::config) fn decode(reader: &mut Reader<'_>, node: &Node) -> Option<
     let mut labels = BTreeMap::new();
     for entry in entries {
         if !is_name(&entry.key) {
-            let why =
-                "it has letters, digits, `_`, `-` and `.`, at most 64, and starts with a letter or `_`".to_owned();
+            let why = NAME.to_owned();
             reader.mistake(entry.span, ConfigError::Malformed { what: "label", why, remedy: String::new() });
         } else if labels.contains_key(&entry.key) {
             let error = ConfigError::DuplicateKey { key: entry.key.clone(), inside: "labels" };
@@ -31,7 +30,10 @@ pub(in crate::config) fn decode(reader: &mut Reader<'_>, node: &Node) -> Option<
     Some(labels)
 }
 
-fn is_name(name: &str) -> bool {
+/// What is said of a name that is none.
+pub(super) const NAME: &str = "it has letters, digits, `_`, `-` and `.`, at most 64, and starts with a letter or `_`";
+
+pub(super) fn is_name(name: &str) -> bool {
     let letter = |c: char| c.is_ascii_alphabetic() || c == '_';
     name.len() <= 64
         && name.starts_with(letter)

@@ -90,11 +90,13 @@ async fn a_start_with_a_wrong_inventory_goes_on_with_the_last_good_one_and_says_
     let daemon = Daemon::open(&home, now()).await.unwrap();
     assert_eq!(daemon.metric("driftd_inventory_targets").await, 5.0);
     assert_eq!(held(&daemon).await.len(), 2);
+    assert_eq!(daemon.metric("driftd_config_last_reload_successful").await, 0.0, "what is written is not in force");
     assert_eq!(daemon.page("/-/ready").await.0, 200, "it watches what it watched");
     assert_eq!(daemon.scan("own").await.outcome, "ok");
     assert!(!daemon.baseline("own").await.facets.is_empty());
     rename_over(&home, "inventory.yaml", &listing(&peer.url(), &["own", "more"]));
     assert_eq!(daemon.reload().await.unwrap().targets, 6);
+    assert_eq!(daemon.metric("driftd_config_last_reload_successful").await, 1.0);
     daemon.stop().await;
 
     home.write("driftd.yaml", "metrics_listen: nowhere\n");
