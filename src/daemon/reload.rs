@@ -170,7 +170,7 @@ impl Renewal {
                     "the configuration has mistakes; the one before stays in force (`driftd config check` tells them all)"
                 );
                 for mistake in mistakes.iter().take(LOGGED) {
-                    tracing::error!("{mistake}");
+                    tracing::error!("{}", headline(mistake));
                 }
             }
             Err(error @ (NotReloaded::Failed(_) | NotReloaded::NotHeld(_))) => {
@@ -214,8 +214,19 @@ pub(super) fn tell_warnings(config: &Config) {
 /// Logs which files are held.
 pub(super) fn tell_held(held: &[Held]) {
     for Held { file, reason, why } in held {
-        tracing::error!(file = %file.display(), reason, "an inventory file is held at its last good version:\n{why}");
+        let why = headline(why);
+        tracing::error!(
+            file = %file.display(),
+            reason,
+            why,
+            "an inventory file is held at its last good version (`driftd config check` tells all that is wrong with it)"
+        );
     }
+}
+
+/// Where and what, without the lines that show it: an event is one line.
+fn headline(mistake: &str) -> &str {
+    mistake.lines().next().unwrap_or_default()
 }
 
 /// Which files of `config` are held.

@@ -211,7 +211,7 @@ fn run_tasks(parts: Parts, sockets: Sockets, beater: Beater, beats: Beats, lock:
     let delivery = Delivery::new(
         StoreOutbox { store: store.clone(), plan: plan.clone() },
         Arc::new(Post(receivers.clone())),
-        Counted(Arc::clone(&metrics), plan.clone()),
+        Counted(Arc::clone(&metrics), plan),
         clock,
         wake,
     );
