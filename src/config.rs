@@ -175,6 +175,17 @@ pub fn places(path: &Path, environment: &Environment) -> Result<Places, Mistakes
     reader.finish(places)
 }
 
+/// Reads of `driftd.yaml` where the daemon is, for who only asks it: also while the rest of the file is wrong, or names
+/// secrets that only the daemon's own environment has.
+///
+/// # Errors
+/// When the file cannot be read, or what it says of its store and socket is wrong.
+pub fn whereabouts(path: &Path, environment: &Environment) -> Result<Places, Mistakes> {
+    let mut reader = Reader::new(environment, None);
+    let found = daemon_file::whereabouts(&mut reader, path);
+    reader.finish(found.map(|(store, control)| Places::of(&store, control.as_deref(), environment)))
+}
+
 /// Reads `driftd.yaml` and the inventory files that it lists, without any last good version. Which rules there are is
 /// not looked at.
 ///
@@ -263,9 +274,15 @@ fn assemble(
 
 impl daemon_file::DaemonFile {
     fn places(&self, environment: &Environment) -> Places {
-        let store = self.store.sqlite.clone().unwrap_or_else(|| default_store(environment));
-        let control = self.control.clone().unwrap_or_else(|| default_control(environment, &store));
-        Places { store, control }
+        Places::of(&self.store, self.control.as_deref(), environment)
+    }
+}
+
+impl Places {
+    fn of(store: &elements::store::Store, control: Option<&Path>, environment: &Environment) -> Self {
+        let store = store.sqlite.clone().unwrap_or_else(|| default_store(environment));
+        let control = control.map_or_else(|| default_control(environment, &store), Path::to_owned);
+        Self { store, control }
     }
 }
 

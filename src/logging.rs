@@ -75,7 +75,7 @@ where
     let limit = Arc::new(Limit::default());
     let line = Line::new(format, journal, Arc::clone(&limit));
     let filter = filter.and(Limited(limit));
-    let layer = tracing_subscriber::fmt::layer().with_writer(writer).with_ansi(false);
+    let layer = tracing_subscriber::fmt::layer().with_writer(writer).with_ansi(false).log_internal_errors(false);
     match format {
         Format::Json => layer.fmt_fields(JsonFields::new()).event_format(line).with_filter(filter).boxed(),
         Format::Human => layer.fmt_fields(DefaultFields::new()).event_format(line).with_filter(filter).boxed(),

@@ -1,5 +1,6 @@
 //! The `driftd` program: arguments in, an exit code out.
 
+use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -26,8 +27,8 @@ fn main() -> ExitCode {
     }
 }
 
-#[expect(clippy::print_stderr, reason = "the last word of a program that failed")]
 fn fail(error: &anyhow::Error) -> ExitCode {
-    eprintln!("driftd: {error:#}");
+    // Its last word: who closed standard error does not want it.
+    let _ = writeln!(std::io::stderr(), "driftd: {error:#}");
     Exit::Usage.into()
 }

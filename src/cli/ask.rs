@@ -55,11 +55,12 @@ pub(super) async fn alerts(config: Option<&Path>, output: Output, dead: bool) ->
 /// When there is no such receiver, or the daemon cannot be asked.
 pub(super) async fn receiver_test(config: Option<&Path>, output: Output, name: String) -> anyhow::Result<Exit> {
     let environment = Environment::process();
-    let config = config::load(&config::locate(config, &environment), &environment)?;
+    let file = config::locate(config, &environment);
     let request = Request::ReceiverTest { name: name.clone() };
-    let answer = match control::ask(&config.control, &request).await {
+    let answer = match control::ask(&config::whereabouts(&file, &environment)?.control, &request).await {
         Ok(answer) => answer,
         Err(AskError::NoDaemon(_)) => {
+            let config = config::load(&file, &environment)?;
             let receivers = daemon::receivers(&config, &environment)?;
             trial::receiver(&receivers, &name, Clock::system().now()).await.map(Answer::Tried)
         }
@@ -99,12 +100,8 @@ fn exit(answer: &Answer) -> Exit {
 pub(super) async fn asked(config: Option<&Path>, request: Request) -> anyhow::Result<Result<Answer, Refused>> {
     let environment = Environment::process();
     let file = config::locate(config, &environment);
-    // A daemon can be asked also with an inventory that is wrong by now.
-    let places = match config::places(&file, &environment) {
-        Ok(places) => places,
-        // With the mistakes of the inventory, if there are any.
-        Err(mistakes) => return Err(config::load(&file, &environment).map_or_else(Into::into, |_| mistakes.into())),
-    };
+    // A daemon can be asked also while its files are wrong, and from where its secrets cannot be had.
+    let places = config::whereabouts(&file, &environment)?;
     match control::ask(&places.control, &request).await {
         Ok(answer) => Ok(answer),
         Err(AskError::NoDaemon(socket)) => {

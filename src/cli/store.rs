@@ -13,7 +13,7 @@ use clap::Subcommand;
 use super::exit::Exit;
 use super::{Output, page};
 use crate::clock::Clock;
-use crate::config::{self, Config};
+use crate::config::{self, Places};
 use crate::control::{self, AskError};
 use crate::operations::document::StoreCheck;
 use crate::operations::{Answer, Request};
@@ -55,9 +55,9 @@ pub(super) async fn store(file: Option<&Path>, output: Output, verb: StoreVerb) 
     }
 }
 
-fn config(file: Option<&Path>) -> anyhow::Result<Config> {
+fn config(file: Option<&Path>) -> anyhow::Result<Places> {
     let environment = Environment::process();
-    Ok(config::load(&config::locate(file, &environment), &environment)?)
+    Ok(config::whereabouts(&config::locate(file, &environment), &environment)?)
 }
 
 async fn check(file: Option<&Path>, output: Output) -> anyhow::Result<Exit> {
@@ -99,7 +99,7 @@ fn said(store: &Path, checked: &StoreCheck) -> String {
     page
 }
 
-async fn backup(config: &Config, output: Output, to: &Path, force: bool) -> anyhow::Result<Exit> {
+async fn backup(config: &Places, output: Output, to: &Path, force: bool) -> anyhow::Result<Exit> {
     let replace = if force { Replace::Asked } else { Replace::Never };
     Store::copy_file(&config.store, to, replace).await.with_context(|| failed("copy", &config.store))?;
     let size = std::fs::metadata(to)?.len();
@@ -110,7 +110,7 @@ async fn backup(config: &Config, output: Output, to: &Path, force: bool) -> anyh
     Ok(Exit::Fine)
 }
 
-async fn restore(config: &Config, output: Output, from: &Path) -> anyhow::Result<Exit> {
+async fn restore(config: &Places, output: Output, from: &Path) -> anyhow::Result<Exit> {
     let lock = lock(&config.store)?;
     let who = control::person(nix::unistd::geteuid().as_raw());
     let restored = Store::restore(&config.store, &lock, from, &who, Clock::system().now()).await?;
@@ -136,7 +136,7 @@ async fn restore(config: &Config, output: Output, from: &Path) -> anyhow::Result
     Ok(Exit::Fine)
 }
 
-async fn migrate(config: &Config, output: Output) -> anyhow::Result<Exit> {
+async fn migrate(config: &Places, output: Output) -> anyhow::Result<Exit> {
     let _lock = lock(&config.store)?;
     let (from, to) = Store::migrate(&config.store).await.with_context(|| failed("migrate", &config.store))?;
     match output {

@@ -40,7 +40,7 @@ pub(super) const KEYS: &[Element] = &[
     .also_called(&["bind"]),
     Element::new("metrics_listen", Shape::Text(Form::Address), "where metrics and health are served"),
     Element::new("metrics", Shape::Map(metrics::KEYS), "which series describe each target"),
-    Element::new("store", Shape::Map(store::KEYS), "where everything is kept").also_called(&["database"]),
+    STORE,
     Element::new("inventory", Shape::List(&ENTRY), "the files that list targets").also_called(&["inventories"]),
     Element::new("profiles", profile::SHAPE, "what several targets share, and what those of listed files may have"),
     Element::new("scan", Shape::Map(scan::KEYS), "how scans are run"),
@@ -51,8 +51,15 @@ pub(super) const KEYS: &[Element] = &[
     Element::new("retention", Shape::Map(retention::KEYS), "how long things are kept"),
     Element::new("receivers", Shape::List(&RECEIVER), "where messages go"),
     Element::new("routes", Shape::List(&ROUTE), "which events go where"),
-    Element::new("control", Shape::Text(Form::Path), "the path of the control socket"),
+    CONTROL,
 ];
+
+const STORE: Element =
+    Element::new("store", Shape::Map(store::KEYS), "where everything is kept").also_called(&["database"]);
+const CONTROL: Element = Element::new("control", Shape::Text(Form::Path), "the path of the control socket");
+
+/// The keys that say where the daemon is.
+const KEYS_OF_PLACES: &[Element] = &[STORE, CONTROL];
 
 /// The file, decoded; what it does not say is `None` or empty.
 #[derive(Debug)]
@@ -75,13 +82,25 @@ pub(super) struct DaemonFile {
 }
 
 pub(super) fn read(reader: &mut Reader<'_>, path: &Path) -> Option<DaemonFile> {
+    let node = open(reader, path)?;
+    decode(reader, &node)
+}
+
+fn open(reader: &mut Reader<'_>, path: &Path) -> Option<Node> {
     // Nobody named it: it is the last that is looked for.
     if path == Path::new(LAST_PLACE) && !path.exists() {
         reader.refuse(path, ConfigError::NoConfig);
         return None;
     }
-    let node = reader.open(path, MOST_MIB)?;
-    decode(reader, &node)
+    reader.open(path, MOST_MIB, KEYS)
+}
+
+/// Where the daemon is, whatever else is wrong in the file.
+pub(super) fn whereabouts(reader: &mut Reader<'_>, path: &Path) -> Option<(store::Store, Option<PathBuf>)> {
+    let node = open(reader, path)?;
+    let fields = Fields::beside(reader, &node, "driftd.yaml", KEYS_OF_PLACES, Elsewhere::Unread);
+    let store = fields.read(reader, "store", store::decode).unwrap_or_default();
+    Some((store, fields.read(reader, "control", socket::decode)))
 }
 
 pub(super) fn decode(reader: &mut Reader<'_>, node: &Node) -> Option<DaemonFile> {

@@ -68,9 +68,9 @@ impl<'e> Reader<'e> {
     }
 
     /// Reads a file of at most so many MiB; what is decoded next is in it.
-    pub(super) fn open(&mut self, path: &Path, most_mib: u64) -> Option<Node> {
+    pub(super) fn open(&mut self, path: &Path, most_mib: u64, keys: &'static [Element]) -> Option<Node> {
         match read_text(path, most_mib) {
-            Ok(text) => self.take(path, text),
+            Ok(text) => self.take(path, text, keys),
             Err(error) => {
                 self.refuse(path, error);
                 None
@@ -115,12 +115,12 @@ impl<'e> Reader<'e> {
         told
     }
 
-    /// Takes a text for the content of a file.
-    pub(super) fn take(&mut self, path: &Path, text: String) -> Option<Node> {
+    /// Takes a text for the content of a file of these `keys`, which say what of it may be shown.
+    pub(super) fn take(&mut self, path: &Path, text: String, keys: &'static [Element]) -> Option<Node> {
         let mut source = Source::new(path.to_owned(), text);
         let read = tree::parse(&source);
         match &read {
-            Ok(node) => hide_in_tree(&mut source, node),
+            Ok(node) => hide_in_tree(&mut source, node, &Shape::Map(keys)),
             Err((span, _)) => hide_in_text(&mut source, *span),
         }
         self.sources.push(source);
@@ -393,6 +393,8 @@ impl<'n> Fields<'n> {
 pub(super) enum Elsewhere {
     /// Nowhere.
     Nowhere,
+    /// It is not for this reading to say.
+    Unread,
     /// These belong there.
     Belongs(&'static [Element], &'static str),
     /// Some have a mistake of their own; what they hold is not shown.
@@ -408,6 +410,7 @@ fn unknown(
 ) {
     let (others, belongs) = match elsewhere {
         Elsewhere::Nowhere => (&[] as &[Element], ""),
+        Elsewhere::Unread => return,
         Elsewhere::Belongs(others, belongs) => (others, belongs),
         Elsewhere::Refused(refused) => {
             if let Some(error) = refused(&entry.key) {

@@ -408,7 +408,8 @@ proptest! {
         let text: String = text.into_iter().collect();
         let environment = environment();
         let mut reader = Reader::new(&environment, None);
-        let value = reader.take(Path::new("f.yaml"), text).map(|node| {
+        let keys = if inventory { inventory_file::KEYS } else { daemon_file::KEYS };
+        let value = reader.take(Path::new("f.yaml"), text, keys).map(|node| {
             if inventory {
                 inventory_file::decode(&mut reader, &node);
                 inventory_file::decode_listed(&mut reader, &node);

@@ -142,10 +142,14 @@ impl Fleet {
         self.store.flush_runs().await?;
         let mut looks = BTreeMap::<TargetId, Look>::new();
         for part in ids.chunks(AT_ONCE) {
-            let mut part = self.store.looks(part).await?;
-            // What passed is not told; there may be very many of them.
-            part.values_mut().for_each(|look| look.checks.retain(|check| check.verdict == CheckVerdict::Finding));
-            looks.append(&mut part);
+            let (mut newest, mut first) = (self.store.looks(part).await?, self.store.first_looks(part).await?);
+            for (id, look) in &mut newest {
+                // What came after the first sight is drift, and told as such.
+                look.checks = first.remove(id).map(|first| first.checks).unwrap_or_default();
+                // What passed is not told; there may be very many of them.
+                look.checks.retain(|check| check.verdict == CheckVerdict::Finding);
+            }
+            looks.append(&mut newest);
         }
         let newcomers: Vec<Newcomer<'_>> =
             told.iter().map(|row| Newcomer { target: &row.summary, look: looks.get(&row.summary.id) }).collect();

