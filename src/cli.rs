@@ -69,6 +69,9 @@ pub enum Verb {
     /// The store: whether it is whole, copies of it, putting one in its place
     #[command(subcommand)]
     Store(StoreVerb),
+    /// The chained record of decisions
+    #[command(subcommand)]
+    Ledger(LedgerVerb),
     /// Have the daemon read its configuration anew; tells what changed, or every mistake
     Reload,
     /// The inventory's files
@@ -326,6 +329,13 @@ pub struct HistoryArgs {
     pub limit: u32,
 }
 
+/// What to do with the ledger.
+#[derive(Debug, Subcommand)]
+pub enum LedgerVerb {
+    /// Follow its chain from the first entry; exits 3 when it is broken
+    Verify,
+}
+
 /// What to do with the inventory's files.
 #[derive(Debug, Subcommand)]
 pub enum InventoryVerb {
@@ -410,6 +420,7 @@ pub async fn run(cli: Cli) -> anyhow::Result<Exit> {
         Verb::Receiver(ReceiverVerb::Test { name }) => ask::receiver_test(config, cli.output, name).await,
         Verb::History(HistoryArgs { target, limit }) => ask(Request::History { target, limit }).await,
         Verb::Store(verb) => store::store(config, cli.output, verb).await,
+        Verb::Ledger(LedgerVerb::Verify) => ask(Request::LedgerVerify {}).await,
         Verb::Why { reference } => ask(Request::Why { reference }).await,
         Verb::Reload => ask(Request::Reload {}).await,
         Verb::Inventory(InventoryVerb::Release { file }) => {

@@ -161,9 +161,9 @@ pub enum AskError {
     },
 }
 
-/// How long an answer may take: a scan and a check of the whole store take their own time, all else is a look into the store.
+/// How long an answer may take: a scan, and a check of the whole store or its ledger, take their own time, all else is a look into the store.
 const fn patience(request: &Request) -> Duration {
-    if matches!(request, Request::ScanNow { .. } | Request::StoreCheck {}) {
+    if matches!(request, Request::ScanNow { .. } | Request::StoreCheck {} | Request::LedgerVerify {}) {
         Duration::from_hours(1)
     } else if matches!(request, Request::ReceiverTest { .. }) {
         // A mail may take a minute by itself.

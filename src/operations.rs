@@ -84,6 +84,8 @@ pub enum Request {
     },
     /// Whether the store is whole.
     StoreCheck {},
+    /// Whether the chain of the ledger is whole.
+    LedgerVerify {},
     /// Why a target, an incident or a drift is as it is.
     Why {
         /// A target's id, `4F7K2`, `4F7K2.1`, or a fingerprint.
@@ -123,6 +125,7 @@ impl Request {
             | Self::Alerts {}
             | Self::Alert { .. }
             | Self::StoreCheck {}
+            | Self::LedgerVerify {}
             | Self::Why { .. }
             | Self::History { .. } => false,
             Self::ScanNow { .. }
@@ -183,6 +186,8 @@ pub enum Answer {
     Retried(u64),
     /// To `store_check`.
     StoreChecked(document::StoreCheck),
+    /// To `ledger_verify`.
+    LedgerVerified(document::LedgerVerified),
     /// To `why`.
     Why(Box<document::Why>),
     /// To `reload` and `release`.

@@ -46,6 +46,7 @@ pub(super) fn human(answer: &Answer) -> String {
         Answer::Alert(message) => alert(message),
         Answer::Retried(count) => format!("{count} to be sent again\n"),
         Answer::StoreChecked(checked) => format!("{} problems\n", checked.problems.len()),
+        Answer::LedgerVerified(verified) => ledger(verified),
         Answer::Reloaded(reloaded) => self::reloaded(reloaded),
         Answer::Tried(trial) => tried(trial),
         Answer::History(lines) => history(lines, style),
@@ -237,6 +238,27 @@ fn alert(full: &document::MessageInFull) -> String {
     page.push('\n');
     page.push_str(&as_mailed(&full.alert, ""));
     page
+}
+
+fn ledger(verified: &document::LedgerVerified) -> String {
+    if let Some(broken) = &verified.broken {
+        let how = match broken.fault.as_str() {
+            "missing" => "is not there",
+            "unchained" => "does not follow from the one before",
+            "changed" => "is not what was written",
+            _ => "cannot be read",
+        };
+        return format!(
+            "The ledger is broken: entry {} {how}. Somebody changed the store behind driftd; keep the file as evidence.\n",
+            broken.entry
+        );
+    }
+    let head = verified.head.map(|head| format!(", head {head}")).unwrap_or_default();
+    let entries = match verified.entries.unwrap_or_default() {
+        1 => "1 entry".to_owned(),
+        entries => format!("{entries} entries"),
+    };
+    format!("The ledger is whole: {entries}{head}\n")
 }
 
 fn history(lines: &[document::HistoryLine], style: Style) -> String {

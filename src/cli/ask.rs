@@ -74,7 +74,9 @@ fn exit(answer: &Answer) -> Exit {
     match answer {
         Answer::Scanned(scanned) if scanned.outcome != Outcome::Ok.as_str() => Exit::NoVerdict,
         Answer::Tried(trial) if trial.error.is_some() => Exit::NoVerdict,
+        Answer::LedgerVerified(verified) if verified.broken.is_some() => Exit::NoVerdict,
         Answer::Scanned(_)
+        | Answer::LedgerVerified(_)
         | Answer::Tried(_)
         | Answer::Targets(_)
         | Answer::Target(_)

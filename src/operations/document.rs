@@ -9,7 +9,7 @@ use crate::model::alert::Alert;
 use crate::model::digest::Digest;
 use crate::model::rule::Severity;
 use crate::model::snapshot::Coverage;
-use crate::store::Checked;
+use crate::store::{Checked, LedgerCheck};
 
 mod why;
 
@@ -393,6 +393,38 @@ pub struct HistoryLine {
     pub incident: Option<String>,
     /// One sentence.
     pub text: String,
+}
+
+/// Whether the chain of the ledger is whole.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct LedgerVerified {
+    /// Entries, where it is whole.
+    pub entries: Option<u64>,
+    /// The newest entry's hash, where it is whole: messages name it, which anchors the chain outside the store.
+    pub head: Option<Digest>,
+    /// Where it breaks.
+    pub broken: Option<LedgerBreak>,
+}
+
+/// Where the chain of the ledger breaks.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct LedgerBreak {
+    /// Number of the first entry that does not fit.
+    pub entry: u64,
+    /// How: `missing`, `unchained`, `changed` or `unreadable`.
+    pub fault: String,
+}
+
+impl From<LedgerCheck> for LedgerVerified {
+    fn from(check: LedgerCheck) -> Self {
+        match check {
+            LedgerCheck::Whole { entries, head } => Self { entries: Some(entries), head: Some(head), broken: None },
+            LedgerCheck::Broken { no, fault } => {
+                let broken = LedgerBreak { entry: no, fault: fault.as_str().to_owned() };
+                Self { entries: None, head: None, broken: Some(broken) }
+            }
+        }
+    }
 }
 
 /// Whether the store is whole.

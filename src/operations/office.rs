@@ -67,6 +67,7 @@ impl Office {
             Request::Alert { id } => self.alert(&id).await,
             Request::Retry { id } => self.retry(id).await,
             Request::StoreCheck {} => Ok(Answer::StoreChecked(self.store.check().await?.into())),
+            Request::LedgerVerify {} => Ok(Answer::LedgerVerified(self.store.verify_ledger().await?.into())),
             Request::Why { reference } => self.why(&reference).await,
             Request::Reload {} => self.renew(Order::Reload, who).await,
             Request::Release { file } => self.renew(Order::Release(file), who).await,

@@ -335,6 +335,18 @@ pub enum LedgerFault {
     Unreadable,
 }
 
+impl LedgerFault {
+    /// The word in documents.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Missing => "missing",
+            Self::Unchained => "unchained",
+            Self::Changed => "changed",
+            Self::Unreadable => "unreadable",
+        }
+    }
+}
+
 /// Open units of one target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitCount {

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use crate::sight;
 use crate::support::daemon::{Daemon, Home};
+use crate::support::eventually;
 use crate::support::peer::{Quirk, Script, ScriptedPeer};
 use crate::support::webhook::Hook;
 
@@ -196,5 +197,33 @@ async fn messages_and_history_can_be_read_afterwards() {
     assert!(out(&history).contains("incident.open"), "{}", out(&history));
     let nobody = home.driftd(&["history", "nobody"]).await;
     assert_eq!(nobody.status.code(), Some(2));
+    daemon.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ledger_that_was_changed_behind_driftd_is_found_with_the_entry() {
+    let peer = ScriptedPeer::start(Script::default()).await;
+    let hook = Hook::start().await;
+    let home = sight::home(&peer.url(), &hook);
+    let daemon = Daemon::start(&home).await;
+    daemon.take_baseline("peer").await;
+    let whole = home.driftd(&["ledger", "verify"]).await;
+    let said = String::from_utf8_lossy(&whole.stdout).into_owned();
+    assert_eq!(whole.status.code(), Some(0), "{said}");
+    assert!(said.starts_with("The ledger is whole: 7 entries, head sha256:"), "{said}");
+    daemon.stop().await;
+    let database = sqlx::sqlite::SqliteConnectOptions::new().filename(home.path().join("driftd.db"));
+    let mut store = sqlx::ConnectOptions::connect(&database).await.unwrap();
+    let forged = "DROP TRIGGER ledger_never_changes; UPDATE ledger SET entry = replace(entry, 'first_seen', 'person:x') \
+                  WHERE no = 3;";
+    sqlx::raw_sql(forged).execute(&mut store).await.unwrap();
+    sqlx::Connection::close(store).await.unwrap();
+    let broken = home.driftd(&["ledger", "verify", "--output", "json"]).await;
+    assert_eq!(broken.status.code(), Some(3));
+    let document: serde_json::Value = serde_json::from_slice(&broken.stdout).unwrap();
+    assert_eq!(document["broken"], serde_json::json!({ "entry": 3, "fault": "changed" }), "{document}");
+    let daemon = Daemon::start(&home).await;
+    eventually("the metric tells", async || daemon.metrics().await.contains("driftd_ledger_verified 0").then_some(()))
+        .await;
     daemon.stop().await;
 }
