@@ -27,7 +27,7 @@ use crate::receiver::{BuildError, Limits as ReceiverLimits, Receivers};
 use crate::reload::Reload;
 use crate::reload::changes::AtStart;
 use crate::reload::files::{Lookout, POLL};
-use crate::scan::Scanner;
+use crate::scan::{Conversations, Scanner};
 use crate::secret::Environment;
 use crate::service_manager;
 use crate::signals::{Hup, Stop};
@@ -44,7 +44,8 @@ mod vitals;
 use gauges::GaugeRoom;
 pub use housekeeping::Housekeeper;
 use housekeeping::Housekeeping;
-use outbox::{Counted, Post, StoreOutbox, StoredSecrets};
+pub use outbox::StoreOutbox;
+use outbox::{Counted, Post, StoredSecrets};
 use reload::Renewal;
 use vitals::{Vitals, Watching};
 
@@ -133,10 +134,10 @@ impl Daemon {
         // One inventory for all who look into it: its targets are what most of our memory holds.
         let (swap, plan) = InForce::new(Plan::default());
         let scanner = Arc::new(Scanner::new(
+            Box::new(Conversations { door: door.clone(), environment: environment.clone() }),
             door.clone(),
             store.clone(),
             clock.clone(),
-            environment.clone(),
             Arc::clone(&metrics),
             Arc::clone(&wake),
             plan.clone(),
@@ -204,7 +205,7 @@ impl Daemon {
             pulses: supervisor.pulses(),
         };
         let delivery = Delivery::new(
-            StoreOutbox { store: store.clone(), plan: plan.clone() },
+            StoreOutbox::new(store.clone(), plan.clone()),
             Arc::new(Post(receivers.clone())),
             Counted(Arc::clone(&metrics), plan.clone()),
             clock.clone(),

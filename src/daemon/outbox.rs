@@ -24,9 +24,9 @@ use crate::store::{Store, StoreError, Tried};
 
 /// The store, as what holds what is owed, and the plan that says to whom.
 #[derive(Clone, Debug)]
-pub(super) struct StoreOutbox {
-    pub(super) store: Store,
-    pub(super) plan: InForce,
+pub struct StoreOutbox {
+    store: Store,
+    plan: InForce,
 }
 
 /// How often it is looked at whether a receiver that left is back; a reload that brings it back looks at once.
@@ -107,6 +107,11 @@ impl Outbox for StoreOutbox {
 }
 
 impl StoreOutbox {
+    /// What is owed by `store`, to the receivers of `plan`.
+    pub const fn new(store: Store, plan: InForce) -> Self {
+        Self { store, plan }
+    }
+
     /// What the other receivers are told of one, and which: of an end those who were told the beginning, of all else
     /// those that take messages themselves. Where there are none, log and metrics tell it alone.
     async fn posts(

@@ -38,6 +38,8 @@ mod layers;
 #[cfg(test)]
 mod logs;
 #[cfg(test)]
+mod month;
+#[cfg(test)]
 mod outage;
 #[cfg(test)]
 mod pinned_peers;

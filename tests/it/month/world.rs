@@ -2,17 +2,83 @@
 //! the probe brings it home.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use driftd::model::digest::Digest;
 use driftd::model::facet::{Facet, FacetName, UnseenKind, UnseenReason};
+use driftd::model::inventory::Target;
 use driftd::model::json::Json;
 use driftd::model::observation::{
     Asked, Detection, DetectionState, Echo, Era, Observation, Outcome, RawFacet, RawRead, SightFact, SightPlace,
     Transport,
 };
-use jiff::Timestamp;
+use driftd::scan::{AskManner, Eye};
+use futures_util::future::BoxFuture;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
+
+use super::story::Story;
+
+/// How far the daemon's clock is ahead of the time that it really is.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Skew(Arc<Mutex<SignedDuration>>);
+
+impl Skew {
+    /// The daemon's clock goes ahead by so much more.
+    pub(super) fn add(&self, by: SignedDuration) {
+        *self.0.lock().unwrap() += by;
+    }
+
+    /// The instant that it really is when the daemon's clock says `shown`.
+    pub(super) fn really(&self, shown: Timestamp) -> Timestamp {
+        shown - *self.0.lock().unwrap()
+    }
+
+    /// What the daemon's clock says at an instant.
+    pub(super) fn shown(&self, really: Timestamp) -> Timestamp {
+        really + *self.0.lock().unwrap()
+    }
+}
+
+/// All servers, and who looked at them when.
+#[derive(Clone, Debug)]
+pub(super) struct Servers {
+    story: Arc<Story>,
+    skew: Skew,
+    looks: Arc<Mutex<Vec<Look>>>,
+}
+
+/// A scan.
+#[derive(Clone, Debug)]
+pub(super) struct Look {
+    pub(super) target: String,
+    /// When it really was.
+    pub(super) at: Timestamp,
+}
+
+impl Servers {
+    pub(super) fn new(story: Arc<Story>, skew: Skew) -> Self {
+        Self { story, skew, looks: Arc::default() }
+    }
+
+    /// All scans so far.
+    pub(super) fn looks(&self) -> Vec<Look> {
+        self.looks.lock().unwrap().clone()
+    }
+}
+
+impl Eye for Servers {
+    fn look<'a>(&'a self, target: &'a Target, _: &'a AskManner<'a>, now: Timestamp) -> BoxFuture<'a, Observation> {
+        let (target, at) = (target.id.to_string(), self.skew.really(now));
+        let mood = match self.story.mood(&target, at) {
+            Mood::Waits(until) => Mood::Waits(self.skew.shown(until)),
+            mood @ (Mood::Serves(_) | Mood::Down | Mood::Forbids) => mood,
+        };
+        self.looks.lock().unwrap().push(Look { target, at });
+        Box::pin(std::future::ready(observed(&mood, now)))
+    }
+}
 
 /// How a server is at an instant.
 #[derive(Clone, Debug)]
