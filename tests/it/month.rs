@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use driftd::clock::Clock;
 use driftd::operations::{Decision, Request};
 use jiff::{SignedDuration, Timestamp};
 
@@ -34,16 +35,17 @@ struct Month {
 /// Lives through the month with this `confirm:`.
 async fn lived(confirm: &str) -> Month {
     let driftd = format!(
-        "scan: {{ concurrency: 1 }}\nconfirm: {confirm}\nreceivers:\n\
+        "inventory: [ inventory.yaml ]\nscan: {{ concurrency: 1 }}\nconfirm: {confirm}\nreceivers:\n\
          - {{ name: ops, console: {{}} }}\n- {{ name: hook, webhook: {{ url: \"https://hook.example.com/\" }} }}\n"
     );
     let home = Home::new();
     home.write("driftd.yaml", &driftd);
     home.write("inventory.yaml", INVENTORY);
     let (story, skew) = (Arc::new(october()), Skew::default());
+    let (clock, hand) = Clock::manual(at(START));
     let servers = Servers::new(Arc::clone(&story), skew.clone());
-    let post = Arc::new(PostOffice::new(Arc::clone(&story), skew.clone()));
-    let mut machine = Machine::new(home, at(START), servers.clone(), Arc::clone(&post));
+    let post = Arc::new(PostOffice::new(Arc::clone(&story), clock.clone(), skew.clone()));
+    let mut machine = Machine::new(home, (clock, hand), servers.clone(), Arc::clone(&post));
     machine.start().await;
     let mut done = at(START);
     loop {

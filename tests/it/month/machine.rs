@@ -4,6 +4,7 @@
 //! One scan at a time and deliveries only between scans, so that a month is the same month each time.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use driftd::clock::{Clock, Hand};
@@ -37,12 +38,13 @@ use super::post::PostOffice;
 use super::world::Servers;
 use crate::support::daemon::Home;
 
-/// The minute's work is done each minute while something is on its way, and this often else.
-const CALM: Duration = Duration::from_mins(10);
-/// So long after something happened, something may be on its way.
-const LIVELY: SignedDuration = SignedDuration::from_mins(40);
+/// The minute's work is done each minute while something is on its way, and this often else: on the hour, when all that
+/// needs a clock and no scan ends in this story.
+const CALM: Duration = Duration::from_hours(1);
+/// So long after something happened, something may be on its way; and so long before a scan that may tell something.
+const LIVELY: SignedDuration = SignedDuration::from_mins(3);
 /// Looks at the loops before the test gives up on them.
-const LOOKS: usize = 200_000;
+const LOOKS: usize = 20_000;
 
 /// The machine that the daemon runs on.
 pub(super) struct Machine {
@@ -56,6 +58,8 @@ pub(super) struct Machine {
     kept: Timestamp,
     /// When something happened last.
     stirred: Timestamp,
+    /// When something is to be delivered next.
+    owed: Option<Timestamp>,
 }
 
 struct Running {
@@ -67,6 +71,8 @@ struct Running {
     gate: Arc<RwLock<()>>,
     /// Held while nothing is to be delivered.
     closed: Option<OwnedRwLockWriteGuard<()>>,
+    /// Whether the outbox loop wants to deliver: it was woken, or something is due.
+    knocks: Arc<AtomicBool>,
     stop: CancellationToken,
     tasks: JoinSet<()>,
     _lock: StoreLock,
@@ -77,6 +83,8 @@ struct Gated {
     outbox: StoreOutbox,
     gate: Arc<RwLock<()>>,
     clock: Clock,
+    /// Whether somebody stands before it.
+    knocks: Arc<AtomicBool>,
 }
 
 impl Outbox for Gated {
@@ -84,12 +92,13 @@ impl Outbox for Gated {
 
     /// What is due when the gate opens.
     async fn fold_due(&self, _: Timestamp) -> Result<(), StoreError> {
+        self.knocks.store(true, Ordering::SeqCst);
         let _open = self.gate.read().await;
+        self.knocks.store(false, Ordering::SeqCst);
         self.outbox.fold_due(self.clock.now()).await
     }
 
     async fn due_messages(&self, _: Timestamp) -> Result<Vec<Message>, StoreError> {
-        let _open = self.gate.read().await;
         self.outbox.due_messages(self.clock.now()).await
     }
 
@@ -119,9 +128,9 @@ impl Tally for Uncounted {
 }
 
 impl Machine {
-    pub(super) fn new(home: Home, start: Timestamp, servers: Servers, post: Arc<PostOffice>) -> Self {
-        let (clock, hand) = Clock::manual(start);
-        Self { home, hand, clock, servers, post, running: None, kept: start, stirred: start }
+    pub(super) fn new(home: Home, (clock, hand): (Clock, Hand), servers: Servers, post: Arc<PostOffice>) -> Self {
+        let start = clock.now();
+        Self { home, hand, clock, servers, post, running: None, kept: start, stirred: start, owed: None }
     }
 
     pub(super) fn now(&self) -> Timestamp {
@@ -185,8 +194,13 @@ impl Machine {
 
         let gate = Arc::new(RwLock::new(()));
         let closed = Some(Arc::clone(&gate).write_owned().await);
-        let outbox =
-            Gated { outbox: StoreOutbox::new(store.clone(), plan), gate: Arc::clone(&gate), clock: self.clock.clone() };
+        let knocks = Arc::new(AtomicBool::new(false));
+        let outbox = Gated {
+            outbox: StoreOutbox::new(store.clone(), plan),
+            gate: Arc::clone(&gate),
+            clock: self.clock.clone(),
+            knocks: Arc::clone(&knocks),
+        };
         let delivery = Delivery::new(outbox, Arc::clone(&self.post), Uncounted, self.clock.clone(), wake);
         let stop = CancellationToken::new();
         let mut tasks = JoinSet::new();
@@ -202,7 +216,7 @@ impl Machine {
         self.kept = self.now();
         self.stirred = self.now();
         self.running =
-            Some(Running { store, scanner, office, handle, beats, gate, closed, stop, tasks, _lock: lock });
+            Some(Running { store, scanner, office, handle, beats, gate, closed, knocks, stop, tasks, _lock: lock });
     }
 
     /// Stops it in order.
@@ -218,31 +232,31 @@ impl Machine {
 
     /// When something is to be done next.
     pub(super) async fn next(&self) -> Timestamp {
-        let running = self.running();
-        let scan = running.settled().await.next;
-        let delivery = running.store.next_due(self.now()).await.unwrap();
-        let lively = self.now().duration_since(self.stirred) < LIVELY || running.is_busy();
+        let scan = self.running().settled().await.next;
+        [scan, self.owed, Some(self.minute())].into_iter().flatten().min().unwrap()
+    }
+
+    /// When the minute's work is done next.
+    fn minute(&self) -> Timestamp {
+        let lively = self.kept.duration_since(self.stirred) < LIVELY || self.running().is_busy(self.kept);
         let every = if lively { Duration::from_mins(1) } else { CALM };
-        let grid = i64::try_from(every.as_secs()).unwrap();
-        let minute = Timestamp::from_second((self.kept.as_second().div_euclid(grid) + 1) * grid).unwrap();
-        [scan, delivery, Some(minute)].into_iter().flatten().min().unwrap()
+        let seconds = i64::try_from(every.as_secs()).unwrap();
+        Timestamp::from_second((self.kept.as_second().div_euclid(seconds) + 1) * seconds).unwrap()
     }
 
     /// Does all that is due now.
     pub(super) async fn work(&mut self) {
         let now = self.now();
         self.running().scan_due(now).await;
-        let next = |kept: Timestamp| kept.checked_add(Duration::from_mins(1)).unwrap();
-        let minute = now.as_second() % 60 == 0 || now >= next(self.kept);
-        if minute && now > self.kept {
+        if now >= self.minute() {
             self.kept = now;
-            self.running().minute(now).await;
+            self.running().minute().await;
             self.running().scan_due(now).await;
         }
-        let post = Arc::clone(&self.post);
-        let tries = post.tries();
-        self.running_mut().deliver(now).await;
-        if post.tries() > tries {
+        let tries = self.post.tries();
+        let owed = self.owed;
+        self.owed = self.running_mut().deliver(owed, now).await;
+        if self.post.tries() > tries {
             self.stirred = now;
         }
     }
@@ -305,34 +319,42 @@ impl Running {
         panic!("scans do not end");
     }
 
-    /// The minute's work, as `daemon::housekeeping` does it.
-    async fn minute(&self, now: Timestamp) {
+    /// The minute's work, as `daemon::housekeeping` does it; what is about the store's health is left out.
+    async fn minute(&self) {
         self.store.flush_runs().await.unwrap();
-        self.store.try_write(now).await.unwrap();
         self.office.tick().await.unwrap();
         self.scanner.minute().await.unwrap();
     }
 
-    /// Lets messages go out until none is due.
-    async fn deliver(&mut self, now: Timestamp) {
-        if self.store.next_due(now).await.unwrap().is_none_or(|next| next > now) {
-            return;
-        }
-        self.closed = None;
-        for look in 0.. {
-            if self.store.next_due(now).await.unwrap().is_none_or(|next| next > now) {
-                break;
-            }
-            assert!(look < LOOKS, "what is due at {now} is not delivered");
+    /// Lets messages go out until none is due, if the outbox loop wants to; says when the next one is.
+    async fn deliver(&mut self, owed: Option<Timestamp>, now: Timestamp) -> Option<Timestamp> {
+        for _ in 0..4 {
             tokio::task::yield_now().await;
         }
-        self.closed = Some(Arc::clone(&self.gate).write_owned().await);
+        if !self.knocks.load(Ordering::SeqCst) && owed.is_none_or(|owed| owed > now) {
+            return owed;
+        }
+        for _ in 0..LOOKS {
+            let next = self.store.next_due(now).await.unwrap();
+            if next.is_none_or(|next| next > now) {
+                if self.closed.is_none() {
+                    self.closed = Some(Arc::clone(&self.gate).write_owned().await);
+                }
+                return next;
+            }
+            self.closed = None;
+            tokio::task::yield_now().await;
+        }
+        let pending = self.store.messages(&driftd::store::MessageFilter::default()).await.unwrap();
+        let pending: Vec<_> = pending.iter().filter(|message| message.sent_at.is_none()).collect();
+        panic!("what is due at {now} is not delivered: {:?} {:#?}", self.store.next_due(now).await, pending);
     }
 
     /// Whether something waits to be confirmed.
-    fn is_busy(&self) -> bool {
+    fn is_busy(&self, now: Timestamp) -> bool {
         let plan = self.office.plan.plan();
-        plan.targets.keys().any(|id| self.scanner.past(id).recheck.is_some())
+        let soon = |at: Timestamp| at.duration_since(now) < LIVELY;
+        plan.targets.keys().any(|id| self.scanner.past(id).recheck.is_some_and(soon))
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use driftd::clock::Clock;
 use driftd::deliver::Sender;
 use driftd::model::notice::Message;
 use driftd::receiver::error::{DeliveryError, Reason};
@@ -15,6 +16,7 @@ use super::world::Skew;
 #[derive(Debug)]
 pub(super) struct PostOffice {
     story: Arc<Story>,
+    clock: Clock,
     skew: Skew,
     tries: Mutex<Vec<Try>>,
 }
@@ -29,8 +31,8 @@ pub(super) struct Try {
 }
 
 impl PostOffice {
-    pub(super) fn new(story: Arc<Story>, skew: Skew) -> Self {
-        Self { story, skew, tries: Mutex::default() }
+    pub(super) fn new(story: Arc<Story>, clock: Clock, skew: Skew) -> Self {
+        Self { story, clock, skew, tries: Mutex::default() }
     }
 
     /// How many tries there were.
@@ -45,8 +47,8 @@ impl PostOffice {
 }
 
 impl Sender for PostOffice {
-    async fn send(&self, message: &Message, now: Timestamp) -> Result<(), DeliveryError> {
-        let at = self.skew.really(now);
+    async fn send(&self, message: &Message, _: Timestamp) -> Result<(), DeliveryError> {
+        let at = self.skew.really(self.clock.now());
         let deaf = self.story.deaf(&message.receiver, at);
         self.tries.lock().unwrap().push(Try { message: message.clone(), at, taken: deaf.is_none() });
         match deaf {

@@ -69,14 +69,14 @@ impl Servers {
 }
 
 impl Eye for Servers {
-    fn look<'a>(&'a self, target: &'a Target, _: &'a AskManner<'a>, now: Timestamp) -> BoxFuture<'a, Observation> {
+    fn look<'a>(&'a self, target: &'a Target, manner: &'a AskManner<'a>, now: Timestamp) -> BoxFuture<'a, Observation> {
         let (target, at) = (target.id.to_string(), self.skew.really(now));
         let mood = match self.story.mood(&target, at) {
             Mood::Waits(until) => Mood::Waits(self.skew.shown(until)),
             mood @ (Mood::Serves(_) | Mood::Down | Mood::Forbids) => mood,
         };
         self.looks.lock().unwrap().push(Look { target, at });
-        Box::pin(std::future::ready(observed(&mood, now)))
+        Box::pin(std::future::ready(observed(&mood, manner.fresh, now)))
     }
 }
 
@@ -102,10 +102,10 @@ pub(super) fn tool(name: &str, description: &str) -> Value {
     })
 }
 
-/// What a scan at `at` brings home from a server of this mood.
-pub(super) fn observed(mood: &Mood, at: Timestamp) -> Observation {
+/// What a scan at `at` brings home from a server of this mood; `fresh`: its second read was over another connection.
+fn observed(mood: &Mood, fresh: bool, at: Timestamp) -> Observation {
     match mood {
-        Mood::Serves(tools) => served(tools, at),
+        Mood::Serves(tools) => served(tools, fresh, at),
         Mood::Down => {
             let reason = UnseenReason { kind: UnseenKind::Unreachable, detail: "no connection".to_owned() };
             failed(Outcome::Unreachable, "scan.unreachable", "-", &reason, None, at)
@@ -121,7 +121,7 @@ pub(super) fn observed(mood: &Mood, at: Timestamp) -> Observation {
     }
 }
 
-fn served(tools: &[Value], at: Timestamp) -> Observation {
+fn served(tools: &[Value], fresh: bool, at: Timestamp) -> Observation {
     let handshake = json!({
         "protocolVersion": "2025-11-25",
         "capabilities": { "tools": {} },
@@ -136,9 +136,9 @@ fn served(tools: &[Value], at: Timestamp) -> Observation {
     let digest = Digest::of_parts([list.to_string()]);
     let absent = || RawFacet::Absent { note: Some("the capability is not declared".to_owned()) };
     let facets = [
-        (Facet::McpHandshake, seen(&handshake, 1)),
-        (Facet::McpTransport, seen(&transport, 1)),
-        (Facet::McpTools, seen(&list, 2)),
+        (Facet::McpHandshake, seen(&handshake, 1, false)),
+        (Facet::McpTransport, seen(&transport, 1, false)),
+        (Facet::McpTools, seen(&list, 2, fresh)),
         (Facet::McpPrompts, absent()),
         (Facet::McpResources, absent()),
         (Facet::McpResourceTemplates, absent()),
@@ -161,10 +161,10 @@ fn served(tools: &[Value], at: Timestamp) -> Observation {
     }
 }
 
-/// So many reads of one page, the second over a connection of its own.
-fn seen(page: &Value, reads: usize) -> RawFacet {
+/// So many reads of one page, the second perhaps over a connection of its own.
+fn seen(page: &Value, reads: usize, fresh: bool) -> RawFacet {
     let page = Json::parse_trusted(page.to_string().as_bytes()).unwrap();
-    let read = |n: usize| RawRead { pages: vec![page.clone()], fresh: n > 0, ..RawRead::default() };
+    let read = |n: usize| RawRead { pages: vec![page.clone()], fresh: fresh && n > 0, ..RawRead::default() };
     RawFacet::Seen((0..reads).map(read).collect())
 }
 

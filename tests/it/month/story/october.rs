@@ -9,7 +9,7 @@ pub(in super::super) const END: &str = "11-04 00:00";
 
 /// A dozen targets and two more.
 pub(in super::super) const INVENTORY: &str = "\
-defaults: { every: 30m }
+defaults: { every: 40m }
 targets:
 - { id: tickets, kind: mcp, url: https://tickets.example.com/mcp }
 - { id: billing, kind: mcp, url: https://billing.example.com/mcp }
@@ -18,8 +18,8 @@ targets:
 - { id: maps-a, kind: mcp, url: https://maps.example.com/a }
 - { id: maps-b, kind: mcp, url: https://maps.example.com/b }
 - { id: mail, kind: mcp, url: https://mail.example.com/mcp }
-- { id: feeds, kind: mcp, url: https://feeds.example.com/mcp, every: 5m }
-- { id: flags, kind: mcp, url: https://flags.example.com/mcp }
+- { id: feeds, kind: mcp, url: https://feeds.example.com/mcp, every: 10m }
+- { id: flags, kind: mcp, url: https://flags.example.com/mcp, every: 30m }
 - { id: forms, kind: mcp, url: https://forms.example.com/mcp }
 - { id: report, kind: mcp, url: https://report.example.com/mcp, schedule: { cron: 30 9 * * *, timezone: Europe/Madrid } }
 - { id: hub-1, kind: mcp, url: https://one.example.com/mcp, schedule: { cron: \"*/30 * * * *\", timezone: UTC } }
@@ -127,8 +127,8 @@ fn third_week(story: &mut Story) {
         "the vendor's upgrade of the week takes merge_tickets away",
     );
     story.deed("10-20 16:00", Deed::Ack("tickets", 4), "tickets: somebody is on it, for four days");
-    story.upgrade("hub-1", "10-20 14:29:30", &[BASE[0], ("show", POISON)], "a poisoned text, for 75 seconds");
-    story.upgrade("hub-1", "10-20 14:30:45", &BASE, "the text is as it was");
+    story.upgrade("hub-1", "10-20 14:59:30", &[BASE[0], ("show", POISON)], "a poisoned text, for 75 seconds");
+    story.upgrade("hub-1", "10-20 15:00:45", &BASE, "the text is as it was");
     story.upgrade("hub-2", "10-20 17:59", &BASE[..1], "a tool is gone, for nine minutes");
     story.upgrade("hub-2", "10-20 18:08", &BASE, "it is back");
     story.deaf_spell("hook", "10-21 08:00", "10-21 18:00", Deaf::Down, "nobody answers");
@@ -136,7 +136,7 @@ fn third_week(story: &mut Story) {
     story.deaf_spell("hook", "10-22 08:00", "10-22 08:40", Deaf::Busy(20), "429, come back in 20 minutes");
     story.trouble(&["forms"], "10-22 08:00", "10-22 10:00", Trouble::Down, "two hours without answer");
     story.trouble(&["feeds"], "10-22 12:00", "10-22 18:00", Trouble::Waits, "429, come back when it is over");
-    story.trouble(&ALL, "10-23 13:29", "10-23 14:20", Trouble::Down, "it is our own network that is down");
+    story.trouble(&ALL, "10-23 13:55", "10-23 15:10", Trouble::Down, "it is our own network that is down");
     story.deaf_spell("hook", "10-24 03:00", "10-24 05:00", Deaf::Refuses, "it takes no message like these");
     story.trouble(&["maps-a"], "10-24 03:00", "10-24 04:00", Trouble::Down, "one of two on a host is down");
     story.deed("10-24 12:00", Deed::Restart(2 * HOUR), "driftd is stopped for two hours");
