@@ -1,14 +1,16 @@
 //! A month in seconds: a pretended fleet and pretended receivers around the daemon's own parts, on a real SQLite file
 //! and a clock that the story moves. What is sent in it is the committed page `snapshots/it__month__october.snap`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use driftd::clock::Clock;
+use driftd::model::alert::AlertType;
 use driftd::operations::{Decision, Request};
 use jiff::{SignedDuration, Timestamp};
 
+use crate::support::checkout;
 use crate::support::daemon::Home;
 
 mod machine;
@@ -82,12 +84,17 @@ async fn perform(machine: &mut Machine, skew: &Skew, deed: Deed) {
         Deed::Leap(by) => {
             skew.add(SignedDuration::try_from(by).unwrap());
             machine.advance(by);
+            machine.beat().await;
         }
         Deed::PutBack(by) => {
             skew.add(-SignedDuration::try_from(by).unwrap());
             machine.put_back(by);
+            machine.beat().await;
         }
-        Deed::Sleep(by) => machine.advance(by),
+        Deed::Sleep(by) => {
+            machine.advance(by);
+            machine.beat().await;
+        }
         Deed::Restart(by) => {
             machine.stop().await;
             machine.advance(by);
@@ -103,13 +110,123 @@ async fn decide(machine: &Machine, target: &str, how: fn(Decision) -> Request, u
     machine.decide(how(Decision { reference: incident.reference, except: Vec::new(), reason, ticket: None, until })).await;
 }
 
-const DEFAULTS: &str = "{ security: { sightings: 2, after: 30s }, surface: { sightings: 2, after: 5m }, sight: { failures: 3, over: 10m } }";
+/// The defaults, written out; each of the other three has one class doubled.
+const DEFAULTS: &str = "{ security: { sightings: 2, after: 30s }, surface: { sightings: 2, after: 5m }, \
+                        sight: { failures: 3, over: 10m } }";
+const SECURITY: &str = "{ security: { sightings: 4, after: 60s } }";
+const SURFACE: &str = "{ surface: { sightings: 4, after: 10m } }";
+const SIGHT: &str = "{ sight: { failures: 6, over: 20m } }";
 
+impl Month {
+    fn page(&self) -> String {
+        page::page(&self.story, &self.sent, &self.lost, self.looks.len())
+    }
+
+    /// When messages of this kind about `target` arrived at `ops` on a day.
+    fn told(&self, target: &str, kind: AlertType, day: &str) -> Vec<Timestamp> {
+        let is_it = |sent: &&Sent| {
+            let about = sent.alert.targets.iter().any(|about| about.id.as_str() == target);
+            about && sent.alert.kind == kind && sent.receiver == "ops" && sent.at.to_string().contains(day)
+        };
+        self.sent.iter().filter(is_it).map(|sent| sent.at).collect()
+    }
+
+    /// When `target` was looked at, from when until when.
+    fn looked(&self, target: &str, from: &str, until: &str) -> Vec<Timestamp> {
+        let (from, until) = (at(from), at(until));
+        let looks = self.looks.iter().filter(|look| look.target == target && from <= look.at && look.at < until);
+        looks.map(|look| look.at).collect()
+    }
+
+    /// Each message is taken once, and says the same on every try.
+    fn pays_once(&self) {
+        let mut bodies = BTreeMap::new();
+        let mut taken = BTreeSet::new();
+        for Try { message, taken: is_taken, .. } in &self.tries {
+            let key = (&message.receiver, &message.id);
+            assert_eq!(*bodies.entry(key).or_insert(&message.body), &message.body, "{key:?} says something else");
+            assert!(!*is_taken || taken.insert(key), "{key:?} is sent again after it was taken");
+        }
+    }
+}
+
+/// The month with the thresholds that nobody has to write; its page is the committed one.
 #[tokio::test]
 async fn a_month_sends_exactly_what_is_committed() {
     let month = lived(DEFAULTS).await;
-    insta::assert_snapshot!("october", page::page(&month.story, &month.sent, &month.lost, month.looks.len()));
-    let ids: BTreeSet<(&str, &str)> =
-        month.sent.iter().map(|sent| (sent.receiver.as_str(), sent.alert.id.as_str())).collect();
-    assert_eq!(ids.len(), month.sent.len());
+    insta::assert_snapshot!("october", month.page());
+    month.pays_once();
+    keeps_local_time(&month);
+    makes_up_once(&month);
+    loses_no_time_when_put_back(&month);
+}
+
+/// The same local time before and after summer time ends, but for the night that the machine slept through.
+fn keeps_local_time(month: &Month) {
+    let madrid = jiff::tz::TimeZone::get("Europe/Madrid").unwrap();
+    let runs: Vec<String> = month
+        .looked("report", "10-06 00:00", "11-04 00:00")
+        .into_iter()
+        .map(|at| at.to_zoned(madrid.clone()).strftime("%d %H:%M").to_string())
+        .filter(|run| run.ends_with("09:30"))
+        .collect();
+    let days = (6..=31).filter(|day| *day != 29).chain(1..=3);
+    assert_eq!(runs, days.map(|day| format!("{day:02} 09:30")).collect::<Vec<_>>());
+}
+
+/// After the machine slept for a day each target has one run, and each is back at its own pace.
+fn makes_up_once(month: &Month) {
+    for target in month.story.targets() {
+        assert_eq!(month.looked(target, "10-28 14:01", "10-29 16:00"), [], "{target} while the machine slept");
+        let at_once = month.looked(target, "10-29 16:00", "10-29 16:01");
+        assert_eq!(at_once.len(), 1, "{target}: {at_once:?}");
+    }
+}
+
+/// Nobody waits for the old time to come again, and what was pending is confirmed as soon as it would have been.
+fn loses_no_time_when_put_back(month: &Month) {
+    for target in month.story.targets().filter(|target| *target != "report") {
+        let soon = month.looked(target, "10-30 12:00", "10-30 12:41");
+        assert!(!soon.is_empty(), "{target} waits for the old time");
+    }
+    let lost = month.told("feeds", AlertType::SightLost, "10-30");
+    assert!(lost.iter().all(|lost| *lost < at("10-30 12:15")) && lost.len() == 1, "{lost:?}");
+}
+
+#[tokio::test]
+async fn with_class_security_doubled_hidden_text_is_told_later_or_not_at_all() {
+    let month = lived(SECURITY).await;
+    month.pays_once();
+    assert_eq!(month.told("hub-1", AlertType::DriftOpened, "10-20"), [], "75 seconds are too short now");
+    assert_eq!(month.told("billing", AlertType::DriftOpened, "10-13"), [at("10-13 10:23:50.104")]);
+    assert_eq!(month.told("hub-2", AlertType::DriftOpened, "10-20").len(), 1, "the others are as they were");
+    assert_ne!(month.page(), committed());
+}
+
+#[tokio::test]
+async fn with_class_surface_doubled_changes_are_told_later_or_not_at_all() {
+    let month = lived(SURFACE).await;
+    month.pays_once();
+    assert_eq!(month.told("hub-2", AlertType::DriftOpened, "10-20"), [], "nine minutes are too short now");
+    assert_eq!(month.told("tickets", AlertType::DriftOpened, "10-13"), [at("10-13 10:37:40.752")]);
+    assert_eq!(month.told("hub-1", AlertType::DriftOpened, "10-20").len(), 1, "the others are as they were");
+    assert_ne!(month.page(), committed());
+}
+
+#[tokio::test]
+async fn with_class_sight_doubled_outages_are_told_later_or_not_at_all() {
+    let month = lived(SIGHT).await;
+    month.pays_once();
+    assert_eq!(month.told("feeds", AlertType::SightLost, "10-08"), [], "a quarter of an hour is too short now");
+    assert_eq!(month.told("feeds", AlertType::SightBack, "10-08"), [], "and who was not told is told no end");
+    assert_eq!(month.told("maps-b", AlertType::SightLost, "10-09"), [at("10-09 01:47:06.464")]);
+    assert_eq!(month.told("hub-2", AlertType::DriftOpened, "10-20").len(), 1, "the others are as they were");
+    assert_ne!(month.page(), committed());
+}
+
+/// The page of the month with the defaults.
+fn committed() -> String {
+    let file = std::fs::read_to_string(checkout("tests/it/snapshots/it__month__october.snap")).unwrap();
+    let (_, page) = file.split_once("\n---\n").unwrap();
+    page.to_owned()
 }

@@ -43,6 +43,8 @@ use crate::support::daemon::Home;
 const CALM: Duration = Duration::from_hours(1);
 /// So long after something happened, something may be on its way; and so long before a scan that may tell something.
 const LIVELY: SignedDuration = SignedDuration::from_mins(3);
+/// So long after a start, new targets are told of.
+const NEW: SignedDuration = SignedDuration::from_mins(20);
 /// Looks at the loops before the test gives up on them.
 const LOOKS: usize = 20_000;
 
@@ -56,8 +58,8 @@ pub(super) struct Machine {
     running: Option<Running>,
     /// When the minute's work was done last.
     kept: Timestamp,
-    /// When something happened last.
-    stirred: Timestamp,
+    /// Until when something may be on its way.
+    lively: Timestamp,
     /// When something is to be delivered next.
     owed: Option<Timestamp>,
 }
@@ -130,7 +132,7 @@ impl Tally for Uncounted {
 impl Machine {
     pub(super) fn new(home: Home, (clock, hand): (Clock, Hand), servers: Servers, post: Arc<PostOffice>) -> Self {
         let start = clock.now();
-        Self { home, hand, clock, servers, post, running: None, kept: start, stirred: start, owed: None }
+        Self { home, hand, clock, servers, post, running: None, kept: start, lively: start, owed: None }
     }
 
     pub(super) fn now(&self) -> Timestamp {
@@ -146,7 +148,12 @@ impl Machine {
     pub(super) fn put_back(&mut self, by: Duration) {
         self.hand.put_back(by);
         self.kept = self.now();
-        self.stirred = self.now();
+        self.lively = self.now() + LIVELY;
+    }
+
+    /// The next second's beat, due or not: the watch loop looks at the clock.
+    pub(super) async fn beat(&self) {
+        self.running().beat().await;
     }
 
     /// Starts the daemon, in the order in which `daemon` does.
@@ -214,7 +221,7 @@ impl Machine {
             beater.stop().await;
         });
         self.kept = self.now();
-        self.stirred = self.now();
+        self.lively = self.now() + NEW;
         self.running =
             Some(Running { store, scanner, office, handle, beats, gate, closed, knocks, stop, tasks, _lock: lock });
     }
@@ -238,7 +245,7 @@ impl Machine {
 
     /// When the minute's work is done next.
     fn minute(&self) -> Timestamp {
-        let lively = self.kept.duration_since(self.stirred) < LIVELY || self.running().is_busy(self.kept);
+        let lively = self.kept < self.lively || self.running().is_busy(self.kept);
         let every = if lively { Duration::from_mins(1) } else { CALM };
         let seconds = i64::try_from(every.as_secs()).unwrap();
         Timestamp::from_second((self.kept.as_second().div_euclid(seconds) + 1) * seconds).unwrap()
@@ -256,14 +263,14 @@ impl Machine {
         let tries = self.post.tries();
         let owed = self.owed;
         self.owed = self.running_mut().deliver(owed, now).await;
-        if self.post.tries() > tries {
-            self.stirred = now;
+        if self.post.tries() > tries || self.running().scanner.times().gap.is_some() {
+            self.stir();
         }
     }
 
     /// Something happens.
     pub(super) fn stir(&mut self) {
-        self.stirred = self.now();
+        self.lively = self.lively.max(self.now() + LIVELY);
     }
 
     /// The drift of `target` that stands.
@@ -302,9 +309,13 @@ impl Running {
             if self.settled().await.next.is_none_or(|next| next > now) {
                 return;
             }
-            self.beats.send(()).await.unwrap();
+            self.beat().await;
         }
         panic!("what is due at {now} is not scanned");
+    }
+
+    async fn beat(&self) {
+        self.beats.send(()).await.unwrap();
     }
 
     /// What the watch loop holds once it has taken the last beat and no scan is under way.

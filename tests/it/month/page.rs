@@ -21,22 +21,23 @@ pub(super) struct Sent {
 
 /// What became of each message, in the order of arrival; then those that never arrived.
 pub(super) fn outcomes(tries: &[Try]) -> (Vec<Sent>, Vec<Sent>) {
-    let mut messages = BTreeMap::<(&str, &str), Vec<&Try>>::new();
-    for one in tries {
-        messages.entry((&one.message.receiver, &one.message.id)).or_default().push(one);
+    let mut counts = BTreeMap::<(&str, &str), usize>::new();
+    let (mut sent, mut lost) = (Vec::new(), BTreeMap::new());
+    for Try { message, at, taken } in tries {
+        let key = (message.receiver.as_str(), message.id.as_str());
+        let tries = counts.entry(key).or_default();
+        *tries += 1;
+        let (receiver, alert) = (message.receiver.clone(), message.body.alert.clone());
+        let outcome = Sent { receiver, alert, at: *at, tries: *tries };
+        if *taken {
+            lost.remove(&key);
+            sent.push(outcome);
+        } else {
+            lost.insert(key, outcome);
+        }
     }
-    let (mut sent, mut lost) = (Vec::new(), Vec::new());
-    for tries in messages.values() {
-        let last = tries.last().unwrap();
-        let outcome = Sent {
-            receiver: last.message.receiver.clone(),
-            alert: last.message.body.alert.clone(),
-            at: last.at,
-            tries: tries.len(),
-        };
-        if last.taken { sent.push(outcome) } else { lost.push(outcome) }
-    }
-    sent.sort_by(|a, b| (a.at, &a.receiver).cmp(&(b.at, &b.receiver)));
+    let mut lost: Vec<Sent> = lost.into_values().collect();
+    lost.sort_by_key(|lost| lost.at);
     (sent, lost)
 }
 

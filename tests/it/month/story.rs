@@ -136,6 +136,11 @@ impl Story {
         self.deeds.range((Excluded(after), Unbounded)).next().map(|(when, deed)| (*when, *deed))
     }
 
+    /// All targets.
+    pub(super) fn targets(&self) -> impl Iterator<Item = &'static str> {
+        self.versions.keys().copied()
+    }
+
     /// What the page says of it.
     pub(super) fn lines(&self) -> &[(Timestamp, String)] {
         &self.lines

@@ -149,7 +149,7 @@ fn fourth_week(story: &mut Story) {
         "tickets",
         "10-27 10:00",
         &[CREATE, ("resolve_ticket", CLOSE.1), ("export_tickets", "Exports all tickets to a file.")],
-        "the vendor's upgrade of the week adds another tool",
+        "the vendor's upgrade of the week adds a tool with the same arguments",
     );
     story.deed("10-27 15:00", Deed::Accept("tickets"), "tickets: all of it accepted");
     story.deed("10-28 14:00", Deed::Sleep(26 * HOUR), "the machine sleeps for 26 hours");
