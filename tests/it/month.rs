@@ -219,7 +219,7 @@ async fn with_class_sight_doubled_outages_are_told_later_or_not_at_all() {
     month.pays_once();
     assert_eq!(month.told("feeds", AlertType::SightLost, "10-08"), [], "a quarter of an hour is too short now");
     assert_eq!(month.told("feeds", AlertType::SightBack, "10-08"), [], "and who was not told is told no end");
-    assert_eq!(month.told("maps-b", AlertType::SightLost, "10-09"), [at("10-09 01:47:06.464")]);
+    assert_eq!(month.told("maps-b", AlertType::SightLost, "10-09"), [at("10-09 01:51:06.464")]);
     assert_eq!(month.told("hub-2", AlertType::DriftOpened, "10-20").len(), 1, "the others are as they were");
     assert_ne!(month.page(), committed());
 }
