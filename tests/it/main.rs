@@ -46,6 +46,8 @@ mod pinned_peers;
 #[cfg(test)]
 mod policy;
 #[cfg(test)]
+mod put_back;
+#[cfg(test)]
 mod receivers;
 #[cfg(test)]
 mod relay;
