@@ -107,7 +107,9 @@ async fn perform(machine: &mut Machine, skew: &Skew, deed: Deed) {
 async fn decide(machine: &Machine, target: &str, how: fn(Decision) -> Request, until: Option<Timestamp>) {
     let Some(incident) = machine.drift_of(target).await else { return };
     let reason = Some("read and talked over".to_owned());
-    machine.decide(how(Decision { reference: incident.reference, except: Vec::new(), reason, ticket: None, until })).await;
+    machine
+        .decide(how(Decision { reference: incident.reference, except: Vec::new(), reason, ticket: None, until }))
+        .await;
 }
 
 /// The defaults, written out; each of the other three has one class doubled.

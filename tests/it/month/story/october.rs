@@ -92,7 +92,12 @@ fn second_week(story: &mut Story) {
         "the vendor's upgrade renames a tool",
     );
     story.deed("10-13 15:00", Deed::Accept("tickets"), "tickets: accepted");
-    story.upgrade("billing", "10-13 10:00", &[("refund", POISON), CHARGE], "a description has letters that nobody sees");
+    story.upgrade(
+        "billing",
+        "10-13 10:00",
+        &[("refund", POISON), CHARGE],
+        "a description has letters that nobody sees",
+    );
     story.deed("10-13 11:00", Deed::Reject("billing"), "billing: rejected");
     for (from, until) in [("12", "13"), ("13", "14"), ("14", "15")] {
         let (from, until) = (format!("10-{from} 22:00"), format!("10-{until} 06:00"));
@@ -153,7 +158,12 @@ fn fourth_week(story: &mut Story) {
     );
     story.deed("10-27 15:00", Deed::Accept("tickets"), "tickets: all of it accepted");
     story.deed("10-28 14:00", Deed::Sleep(26 * HOUR), "the machine sleeps for 26 hours");
-    story.upgrade("search", "10-29 01:00", &[("find", "Finds documents."), ("delete", "Deletes a document.")], "has a new tool");
+    story.upgrade(
+        "search",
+        "10-29 01:00",
+        &[("find", "Finds documents."), ("delete", "Deletes a document.")],
+        "has a new tool",
+    );
     story.upgrade("forms", "10-29 02:00", &BASE[..1], "an upgrade loses a tool");
     story.upgrade("hub-3", "10-29 03:00", &BASE[1..], "an upgrade loses a tool");
     story.deed("10-30 10:00", Deed::Leap(3 * HOUR), "the clock leaps ahead by three hours");
