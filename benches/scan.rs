@@ -19,7 +19,7 @@ use driftd::model::observation::Outcome;
 use driftd::model::target::Kind;
 use driftd::net::{Door, DoorSettings, Roots, SystemResolver};
 use driftd::plan::{InForce, Live, Plan};
-use driftd::scan::Scanner;
+use driftd::scan::{Conversations, Scanner};
 use driftd::secret::Environment;
 use driftd::store::Store;
 use tokio::sync::Notify;
@@ -130,11 +130,13 @@ impl Bench {
         let target = target(&peer.url("/mcp"));
         let mut plan = Plan::default();
         plan.targets.insert(target.id.clone(), Arc::new(target.clone()));
+        let door = Live::new(Door::new(settings).expect("a door"));
+        let environment = Environment::from_map::<&str, &str>([]);
         let scanner = Scanner::new(
-            Live::new(Door::new(settings).expect("a door")),
+            Box::new(Conversations { door: door.clone(), environment }),
+            door,
             store.clone(),
             clock,
-            Environment::from_map::<&str, &str>([]),
             Arc::new(Metrics::new(&[], rules::all().count()).expect("metrics")),
             Arc::new(Notify::new()),
             InForce::new(plan).1,

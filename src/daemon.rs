@@ -27,6 +27,7 @@ mod start;
 mod vitals;
 
 pub use housekeeping::Housekeeper;
+pub use outbox::StoreOutbox;
 use start::Ground;
 pub use start::receivers;
 use vitals::Watching;

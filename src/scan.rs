@@ -24,14 +24,13 @@ use crate::model::snapshot::Snapshot;
 use crate::model::target::TargetId;
 use crate::net::{self, Door};
 use crate::plan::{InForce, Live, Plan};
-use crate::secret::Environment;
 use crate::store::{Store, StoreError, Unchanged, Writer};
 
 mod ask;
 mod neighbours;
 mod remembered;
 
-pub use ask::look;
+pub use ask::{AskManner, Conversations, Eye, look};
 use remembered::{Quiet, Remembered};
 
 /// Targets whose past is read at once: their number bounds what is in memory twice.
@@ -40,10 +39,11 @@ const RESUMED_AT_ONCE: usize = 1_000;
 /// Everything that a scan needs beside its target.
 #[derive(Debug)]
 pub struct Scanner {
+    eye: Box<dyn Eye>,
+    /// For what tells whether it is we who are offline.
     door: Live<Door>,
     store: Store,
     clock: Clock,
-    environment: Environment,
     metrics: Arc<Metrics>,
     wake_delivery: Arc<Notify>,
     plan: InForce,
@@ -148,17 +148,17 @@ impl From<StoreError> for ScanFault {
 impl Scanner {
     /// A scanner that remembers nothing yet; see [`Scanner::remember`].
     pub fn new(
+        eye: Box<dyn Eye>,
         door: Live<Door>,
         store: Store,
         clock: Clock,
-        environment: Environment,
         metrics: Arc<Metrics>,
         wake_delivery: Arc<Notify>,
         plan: InForce,
     ) -> Self {
         let fleet =
             Fleet::new(store.clone(), clock.clone(), Arc::clone(&metrics), Arc::clone(&wake_delivery), plan.clone());
-        Self { door, store, clock, environment, metrics, wake_delivery, plan, fleet, cache: Mutex::default() }
+        Self { eye, door, store, clock, metrics, wake_delivery, plan, fleet, cache: Mutex::default() }
     }
 
     /// Reads what the store knows of `id`, so that its next scan is asked as the last one was.
@@ -269,7 +269,7 @@ impl Scanner {
     /// When what it saw could not be kept, or stands for nothing in the inventory any more.
     pub async fn scan(&self, target: &Target, outdated: &CancellationToken) -> Result<Report, ScanFault> {
         let before = self.cache().get(&target.id).cloned().unwrap_or_default();
-        let manner = ask::AskManner {
+        let manner = AskManner {
             date: before.scans.date.as_deref(),
             known_class: before.known_class(target),
             fresh: before.wants_fresh_read(self.clock.now()),
@@ -279,15 +279,14 @@ impl Scanner {
         if !net::descriptors_left() {
             return Err(self.exhausted(target));
         }
-        let door = self.door.get();
         let observation = tokio::select! {
             () = outdated.cancelled() => return Err(ScanFault::Outdated),
-            observation = ask::observe(&door, target, &self.environment, &manner, self.clock.now()) => observation,
+            observation = self.eye.look(target, &manner, self.clock.now()) => observation,
         };
         if is_our_fault(&observation) {
             return Err(self.exhausted(target));
         }
-        let hasten = match self.fleet.weigh(&door, target, &observation).await {
+        let hasten = match self.fleet.weigh(&self.door.get(), target, &observation).await {
             Weighed::Counts(hasten) => hasten,
             Weighed::SetAside(again) => {
                 self.count(target, &observation);

@@ -28,6 +28,7 @@ mod outbox;
 mod overview;
 mod prefix;
 mod prune;
+mod put_back;
 mod references;
 mod restore;
 mod resume;

@@ -1,7 +1,7 @@
 //! What joins the outbox loop to the store, to secrets and to the counters.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -9,7 +9,7 @@ use secrecy::SecretString;
 
 use crate::deliver::condition::{self, Report, Say};
 use crate::deliver::{Outbox, Record, Sender, Tally};
-use crate::judge::notices::{Desk, fold_notices};
+use crate::judge::notices::{Desk, fold_notices, next_digest};
 use crate::metrics::Metrics;
 use crate::model::bulletin::Bulletin;
 use crate::model::condition::{Condition, Fate};
@@ -24,9 +24,11 @@ use crate::store::{Store, StoreError, Tried};
 
 /// The store, as what holds what is owed, and the plan that says to whom.
 #[derive(Clone, Debug)]
-pub(super) struct StoreOutbox {
-    pub(super) store: Store,
-    pub(super) plan: InForce,
+pub struct StoreOutbox {
+    store: Store,
+    plan: InForce,
+    /// When what is due was last looked for.
+    looked: Arc<Mutex<Option<Timestamp>>>,
 }
 
 /// How often it is looked at whether a receiver that left is back; a reload that brings it back looks at once.
@@ -36,6 +38,7 @@ impl Outbox for StoreOutbox {
     type Error = StoreError;
 
     async fn fold_due(&self, now: Timestamp) -> Result<(), StoreError> {
+        self.follow_clock(now).await?;
         let waiting = self.store.due_notices(now).await?;
         if waiting.is_empty() {
             return Ok(());
@@ -107,6 +110,21 @@ impl Outbox for StoreOutbox {
 }
 
 impl StoreOutbox {
+    /// What is owed by `store`, to the receivers of `plan`.
+    pub fn new(store: Store, plan: InForce) -> Self {
+        Self { store, plan, looked: Arc::default() }
+    }
+
+    /// Sees to it that nothing waits for a time that was put back, before this start or since the last look.
+    async fn follow_clock(&self, now: Timestamp) -> Result<(), StoreError> {
+        let looked = *self.looked.lock().unwrap_or_else(PoisonError::into_inner);
+        if looked.is_none_or(|looked| looked > now) {
+            self.store.put_back(now, next_digest(now)).await?;
+        }
+        *self.looked.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
+        Ok(())
+    }
+
     /// What the other receivers are told of one, and which: of an end those who were told the beginning, of all else
     /// those that take messages themselves. Where there are none, log and metrics tell it alone.
     async fn posts(

@@ -32,7 +32,7 @@ use crate::receiver::{BuildError, Limits as ReceiverLimits, Receivers};
 use crate::reload::Reload;
 use crate::reload::changes::AtStart;
 use crate::reload::files::Lookout;
-use crate::scan::Scanner;
+use crate::scan::{Conversations, Scanner};
 use crate::secret::Environment;
 use crate::service_manager;
 use crate::signals::Hup;
@@ -103,10 +103,10 @@ async fn assemble(ground: Ground) -> anyhow::Result<(StoreLock, Parts)> {
     // One inventory for all who look into it: its targets are what most of our memory holds.
     let (swap, plan) = InForce::new(Plan::default());
     let scanner = Arc::new(Scanner::new(
+        Box::new(Conversations { door: door.clone(), environment: environment.clone() }),
         door.clone(),
         store.clone(),
         clock.clone(),
-        environment.clone(),
         Arc::clone(&metrics),
         Arc::clone(&wake),
         plan.clone(),
@@ -209,7 +209,7 @@ fn run_tasks(parts: Parts, sockets: Sockets, beater: Beater, beats: Beats, lock:
     let shown =
         Shown { metrics: Arc::clone(&metrics), gauges: Arc::new(room), ready: ready_seen, pulses: supervisor.pulses() };
     let delivery = Delivery::new(
-        StoreOutbox { store: store.clone(), plan: plan.clone() },
+        StoreOutbox::new(store.clone(), plan.clone()),
         Arc::new(Post(receivers.clone())),
         Counted(Arc::clone(&metrics), plan),
         clock,

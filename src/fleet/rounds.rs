@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 
 use super::{Fleet, Kept};
+use crate::judge::notices::{self, ToldTogether};
 use crate::judge::report::{self, Newcomer};
 use crate::model::alert::Alert;
 use crate::model::fleet::{Gap, GapWhy};
@@ -82,17 +83,20 @@ async fn close_if_over(fleet: &Fleet, gap: &Gap) -> Result<(), StoreError> {
     for notice in held {
         by_receiver.entry(notice.receiver.clone()).or_default().push(notice);
     }
+    let plan = fleet.plan.plan();
     for (receiver, notices) in by_receiver {
-        let alerts = alerts(fleet, &notices).await?;
+        let told = told(fleet, &notices).await?;
         let mut writer = fleet.store.writer().await;
         // One is told as itself.
-        if alerts.len() < 2 {
+        if told.len() < 2 {
             writer.release(&notices, now).await?;
             continue;
         }
         let key = format!("gap:{}", gap.at.as_millisecond());
-        let bulletin = report::gap(gap, &alerts.values().collect::<Vec<_>>(), key);
-        writer.tell_together(&receiver, &bulletin, &notices, now).await?;
+        let alerts: Vec<&Alert> = told.iter().map(|told| &told.body.alert).collect();
+        let bulletin = report::gap(gap, &alerts, key);
+        let reminders = notices::reminders(&receiver, &told, &plan.routes, &plan.receivers, now);
+        writer.tell_together(&receiver, &bulletin, &notices, &reminders, now).await?;
     }
     fleet.store.writer().await.set_mark(marks::GAP, None).await?;
     *fleet.gap() = None;
@@ -109,18 +113,21 @@ async fn is_done(fleet: &Fleet, gap: &Gap) -> Result<bool, StoreError> {
 }
 
 /// What each incident's newest notice says.
-async fn alerts(fleet: &Fleet, notices: &[Notice]) -> Result<BTreeMap<IncidentId, Alert>, StoreError> {
-    let mut newest = BTreeMap::<IncidentId, u32>::new();
-    for notice in notices {
-        let revision = newest.entry(notice.incident).or_insert(notice.revision);
-        *revision = notice.revision.max(*revision);
+async fn told(fleet: &Fleet, held: &[Notice]) -> Result<Vec<ToldTogether>, StoreError> {
+    let mut newest = BTreeMap::<IncidentId, &Notice>::new();
+    for notice in held {
+        let known = newest.entry(notice.incident).or_insert(notice);
+        if notice.revision >= known.revision {
+            *known = notice;
+        }
     }
-    let mut alerts = BTreeMap::new();
-    for (incident, revision) in newest {
-        let body = fleet.store.revision(incident, revision, None).await?;
-        alerts.extend(body.map(|body| (incident, body.alert)));
+    let mut told = Vec::new();
+    for (id, notice) in newest {
+        let body = fleet.store.revision(id, notice.revision, None).await?;
+        let incident = fleet.store.incident(id).await?;
+        told.extend(body.zip(incident).map(|(body, incident)| ToldTogether { event: notice.event, incident, body }));
     }
-    Ok(alerts)
+    Ok(told)
 }
 
 impl Fleet {

@@ -19,7 +19,7 @@ mod fold;
 mod reminder;
 mod route;
 
-pub use fold::{Desk, fold_notices};
+pub use fold::{Desk, ToldTogether, fold_notices, reminders};
 use route::{Way, later, routed};
 pub use route::{is_urgent, matches, next_digest, presses};
 

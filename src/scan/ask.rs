@@ -1,8 +1,9 @@
 //! How a target is asked: its headers and credential, read at this use, and whose values are taken out of what
-//! arrives.
+//! arrives; and the seam at which scans are made of something else than conversations.
 
 use std::borrow::Cow;
 
+use futures_util::future::BoxFuture;
 use http::{HeaderName, HeaderValue};
 use jiff::Timestamp;
 use secrecy::{ExposeSecret as _, SecretString};
@@ -14,22 +15,44 @@ use crate::model::observation::{AddressClass, Echo, Observation};
 use crate::model::secret::TextOrSecret;
 use crate::model::snapshot::Snapshot;
 use crate::net::{Door, Scrub};
+use crate::plan::Live;
 use crate::probe::{self, Ask, Credential, SecondRead};
 use crate::secret::{Environment, Redactor};
 
 /// What the target's past says of how it is asked.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct AskManner<'a> {
+pub struct AskManner<'a> {
     /// The date of the baseline's conversation.
-    pub(super) date: Option<&'a str>,
+    pub date: Option<&'a str>,
     /// The address class at the baseline.
-    pub(super) known_class: Option<AddressClass>,
+    pub known_class: Option<AddressClass>,
     /// The second read goes over a fresh connection and session.
-    pub(super) fresh: bool,
+    pub fresh: bool,
     /// A block is confirmed: one request.
-    pub(super) probe_only: bool,
+    pub probe_only: bool,
     /// By what a scan is known to have brought nothing new.
-    pub(super) known: Option<&'a Echo>,
+    pub known: Option<&'a Echo>,
+}
+
+/// What a [`super::Scanner`] sees with.
+pub trait Eye: std::fmt::Debug + Send + Sync {
+    /// Looks at `target` once. It never fails: what went wrong is part of what it brings home.
+    fn look<'a>(&'a self, target: &'a Target, manner: &'a AskManner<'a>, now: Timestamp) -> BoxFuture<'a, Observation>;
+}
+
+/// Looks by holding a conversation, through the door.
+#[derive(Debug)]
+pub struct Conversations {
+    /// The door of the moment.
+    pub door: Live<Door>,
+    /// Where secrets are.
+    pub environment: Environment,
+}
+
+impl Eye for Conversations {
+    fn look<'a>(&'a self, target: &'a Target, manner: &'a AskManner<'a>, now: Timestamp) -> BoxFuture<'a, Observation> {
+        Box::pin(async move { observe(&self.door.get(), target, &self.environment, manner, now).await })
+    }
 }
 
 /// One look at `target`, judged against nothing: for `driftd scan`, which has no past.
@@ -41,7 +64,7 @@ pub async fn look(door: &Door, target: &Target, environment: &Environment, now: 
 }
 
 /// Holds one conversation with `target`.
-pub(super) async fn observe(
+async fn observe(
     door: &Door,
     target: &Target,
     environment: &Environment,

@@ -115,7 +115,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Tells `notices` of one receiver by one message: what is owed is paid, and noted as told.
+    /// Tells `notices` of one receiver by one message: what is owed is paid, and noted as told; `reminders` are owed from
+    /// now on.
     ///
     /// # Errors
     /// As SQLite says, and when a notice was paid meanwhile; nothing is posted then.
@@ -124,6 +125,7 @@ impl Writer<'_> {
         receiver: &str,
         bulletin: &Bulletin,
         notices: &[Notice],
+        reminders: &[Notice],
         now: Timestamp,
     ) -> Result<()> {
         let mut tx = self.begin().await?;
@@ -131,6 +133,9 @@ impl Writer<'_> {
         let message = bulletin.message_id(receiver);
         for notice in notices {
             outbox::pay(&mut tx, notice, &message, now).await?;
+        }
+        for reminder in reminders {
+            outbox::owe(&mut tx, reminder).await?;
         }
         tx.commit().await?;
         Ok(())

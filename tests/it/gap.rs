@@ -60,6 +60,12 @@ async fn what_changed_while_nobody_looked_is_one_message() {
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     daemon.delivered().await;
     assert_eq!(hook.kinds(), ["fleet.report", "drift.resolved"]);
+    // And is reminded of what nobody has decided on, as after a message of its own.
+    daemon.advance(Duration::from_hours(24));
+    daemon.delivered().await;
+    assert_eq!(hook.kinds(), ["fleet.report", "drift.resolved", "drift.reminder"]);
+    let reminder = &hook.deliveries()[2].body["data"]["incident"]["id"];
+    assert!(incidents[1].reference.starts_with(reminder.as_str().unwrap()), "{reminder}");
     // What changes from now on is told at once.
     for peer in &peers {
         peer.change(|script| script.tools = Some(Vec::new()));
@@ -67,7 +73,7 @@ async fn what_changed_while_nobody_looked_is_one_message() {
     all(&daemon, 60).await;
     all(&daemon, 5).await;
     daemon.delivered().await;
-    assert!(hook.kinds().len() > 2, "{:?}", hook.kinds());
+    assert!(hook.kinds().len() > 3, "{:?}", hook.kinds());
     daemon.stop().await;
 }
 

@@ -38,11 +38,15 @@ mod layers;
 #[cfg(test)]
 mod logs;
 #[cfg(test)]
+mod month;
+#[cfg(test)]
 mod outage;
 #[cfg(test)]
 mod pinned_peers;
 #[cfg(test)]
 mod policy;
+#[cfg(test)]
+mod put_back;
 #[cfg(test)]
 mod receivers;
 #[cfg(test)]

@@ -89,10 +89,13 @@ fn sight_lost(story: &Story<'_>, told: &[UnitStory<'_>]) -> String {
         _ => words::clause(&first.unit.title),
     };
     if story.incident.is_shared() {
-        let tail = format!("; {} not watched", words::count(first.unit.items.len(), "target"));
+        let targets = words::count(first.unit.items.len(), "target");
         let host = host::name(&story.target.url);
-        let room = MAX.saturating_sub(phrase.len() + tail.len() + 1);
-        return format!("{} {phrase}{tail}", text::ascii(&host, room));
+        let room = |tail: &str| MAX.saturating_sub(phrase.len() + tail.len() + 1);
+        // Which host it is counts for more than what is clear without words.
+        let in_full = format!("; {targets} not watched");
+        let tail = if host.len() <= room(&in_full) { in_full } else { format!("; {targets}") };
+        return format!("{} {phrase}{tail}", text::ascii(&host, room(&tail)));
     }
     let facets = first.sight_facets();
     if facets.is_empty() { format!("{phrase}; not watched now") } else { format!("{phrase}: {}", facets.join(", ")) }

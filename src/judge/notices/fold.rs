@@ -228,6 +228,43 @@ pub(super) fn next_reminder(
     stands.then(|| reminder::notice(receiver, incident, revision, body, desk, now))
 }
 
+/// An incident that a receiver is told of by a message that tells of several.
+#[derive(Clone, Debug)]
+pub struct ToldTogether {
+    /// What is told of it.
+    pub event: AlertType,
+    /// As it stands.
+    pub incident: Incident,
+    /// What a message of its own would say.
+    pub body: Body,
+}
+
+/// The reminders that are owed once `receiver` was told of these by one message: the same that messages of their own
+/// would owe.
+#[must_use]
+pub fn reminders(
+    receiver: &str,
+    told: &[ToldTogether],
+    routes: &[Route],
+    receivers: &[String],
+    now: Timestamp,
+) -> Vec<Notice> {
+    let find = |id: IncidentId| told.iter().find(|told| told.incident.id == id);
+    let desk = Desk {
+        revisions: &|id, _| find(id).map(|told| told.body.clone()),
+        incidents: &|id| find(id).map(|told| told.incident.clone()),
+        told: &[],
+        undelivered: &BTreeSet::new(),
+        routes,
+        receivers,
+    };
+    let reminder = |told: &ToldTogether| {
+        let ToldTogether { event, incident, body } = told;
+        next_reminder(receiver, incident.id, incident.revision, *event, body, &desk, now)
+    };
+    told.iter().filter(|told| told.incident.ended.is_none()).filter_map(reminder).collect()
+}
+
 /// What `receiver` knows once it was told `kind` of a revision.
 pub(super) fn told(receiver: &str, incident: IncidentId, revision: u32, event: AlertType, at: Timestamp) -> Told {
     Told { receiver: receiver.to_owned(), incident, revision, event, at }

@@ -38,7 +38,8 @@ impl Way {
         match (self.lane, told) {
             (Lane::Digest, _) => next_digest(now),
             (Lane::Message, None) => later(now, self.wait),
-            (Lane::Message, Some(at)) => later(at, self.interval).max(now),
+            // Told later than now: the clock was put back.
+            (Lane::Message, Some(at)) => later(at.min(now), self.interval).max(now),
         }
     }
 

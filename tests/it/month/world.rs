@@ -2,17 +2,83 @@
 //! the probe brings it home.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use driftd::model::digest::Digest;
 use driftd::model::facet::{Facet, FacetName, UnseenKind, UnseenReason};
+use driftd::model::inventory::Target;
 use driftd::model::json::Json;
 use driftd::model::observation::{
     Asked, Detection, DetectionState, Echo, Era, Observation, Outcome, RawFacet, RawRead, SightFact, SightPlace,
     Transport,
 };
-use jiff::Timestamp;
+use driftd::scan::{AskManner, Eye};
+use futures_util::future::BoxFuture;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
+
+use super::story::Story;
+
+/// How far the daemon's clock is ahead of the time that it really is.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Skew(Arc<Mutex<SignedDuration>>);
+
+impl Skew {
+    /// The daemon's clock goes ahead by so much more.
+    pub(super) fn add(&self, by: SignedDuration) {
+        *self.0.lock().unwrap() += by;
+    }
+
+    /// The instant that it really is when the daemon's clock says `shown`.
+    pub(super) fn really(&self, shown: Timestamp) -> Timestamp {
+        shown - *self.0.lock().unwrap()
+    }
+
+    /// What the daemon's clock says at an instant.
+    pub(super) fn shown(&self, really: Timestamp) -> Timestamp {
+        really + *self.0.lock().unwrap()
+    }
+}
+
+/// All servers, and who looked at them when.
+#[derive(Clone, Debug)]
+pub(super) struct Servers {
+    story: Arc<Story>,
+    skew: Skew,
+    looks: Arc<Mutex<Vec<Look>>>,
+}
+
+/// A scan.
+#[derive(Clone, Debug)]
+pub(super) struct Look {
+    pub(super) target: String,
+    /// When it really was.
+    pub(super) at: Timestamp,
+}
+
+impl Servers {
+    pub(super) fn new(story: Arc<Story>, skew: Skew) -> Self {
+        Self { story, skew, looks: Arc::default() }
+    }
+
+    /// All scans so far.
+    pub(super) fn looks(&self) -> Vec<Look> {
+        self.looks.lock().unwrap().clone()
+    }
+}
+
+impl Eye for Servers {
+    fn look<'a>(&'a self, target: &'a Target, manner: &'a AskManner<'a>, now: Timestamp) -> BoxFuture<'a, Observation> {
+        let (target, at) = (target.id.to_string(), self.skew.really(now));
+        let mood = match self.story.mood(&target, at) {
+            Mood::Waits(until) => Mood::Waits(self.skew.shown(until)),
+            mood @ (Mood::Serves(_) | Mood::Down | Mood::Forbids) => mood,
+        };
+        self.looks.lock().unwrap().push(Look { target, at });
+        Box::pin(std::future::ready(observed(&mood, manner.fresh, now)))
+    }
+}
 
 /// How a server is at an instant.
 #[derive(Clone, Debug)]
@@ -36,10 +102,10 @@ pub(super) fn tool(name: &str, description: &str) -> Value {
     })
 }
 
-/// What a scan at `at` brings home from a server of this mood.
-pub(super) fn observed(mood: &Mood, at: Timestamp) -> Observation {
+/// What a scan at `at` brings home from a server of this mood; `fresh`: its second read was over another connection.
+fn observed(mood: &Mood, fresh: bool, at: Timestamp) -> Observation {
     match mood {
-        Mood::Serves(tools) => served(tools, at),
+        Mood::Serves(tools) => served(tools, fresh, at),
         Mood::Down => {
             let reason = UnseenReason { kind: UnseenKind::Unreachable, detail: "no connection".to_owned() };
             failed(Outcome::Unreachable, "scan.unreachable", "-", &reason, None, at)
@@ -55,7 +121,7 @@ pub(super) fn observed(mood: &Mood, at: Timestamp) -> Observation {
     }
 }
 
-fn served(tools: &[Value], at: Timestamp) -> Observation {
+fn served(tools: &[Value], fresh: bool, at: Timestamp) -> Observation {
     let handshake = json!({
         "protocolVersion": "2025-11-25",
         "capabilities": { "tools": {} },
@@ -70,9 +136,9 @@ fn served(tools: &[Value], at: Timestamp) -> Observation {
     let digest = Digest::of_parts([list.to_string()]);
     let absent = || RawFacet::Absent { note: Some("the capability is not declared".to_owned()) };
     let facets = [
-        (Facet::McpHandshake, seen(&handshake, 1)),
-        (Facet::McpTransport, seen(&transport, 1)),
-        (Facet::McpTools, seen(&list, 2)),
+        (Facet::McpHandshake, seen(&handshake, 1, false)),
+        (Facet::McpTransport, seen(&transport, 1, false)),
+        (Facet::McpTools, seen(&list, 2, fresh)),
         (Facet::McpPrompts, absent()),
         (Facet::McpResources, absent()),
         (Facet::McpResourceTemplates, absent()),
@@ -95,10 +161,10 @@ fn served(tools: &[Value], at: Timestamp) -> Observation {
     }
 }
 
-/// So many reads of one page, the second over a connection of its own.
-fn seen(page: &Value, reads: usize) -> RawFacet {
+/// So many reads of one page, the second perhaps over a connection of its own.
+fn seen(page: &Value, reads: usize, fresh: bool) -> RawFacet {
     let page = Json::parse_trusted(page.to_string().as_bytes()).unwrap();
-    let read = |n: usize| RawRead { pages: vec![page.clone()], fresh: n > 0, ..RawRead::default() };
+    let read = |n: usize| RawRead { pages: vec![page.clone()], fresh: fresh && n > 0, ..RawRead::default() };
     RawFacet::Seen((0..reads).map(read).collect())
 }
 
