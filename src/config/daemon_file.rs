@@ -81,6 +81,11 @@ pub(super) fn read(reader: &mut Reader<'_>, path: &Path) -> Option<DaemonFile> {
         return None;
     }
     let node = reader.open(path, MOST_MIB)?;
+    // What a write that was cut off leaves must not look like one who wants nothing watched.
+    if reader.is_blank() {
+        reader.mistake_at(reader.whole_file(), ConfigError::EmptyFile, None);
+        return None;
+    }
     decode(reader, &node)
 }
 

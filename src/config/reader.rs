@@ -127,6 +127,12 @@ impl<'e> Reader<'e> {
         read.map_err(|(span, error)| self.mistake(span, error)).ok()
     }
 
+    /// Whether nothing at all stands in the current file, not even a comment.
+    pub(super) fn is_blank(&self) -> bool {
+        let blank = |line: &str| matches!(line.trim_matches(['\u{feff}', ' ', '\t', '\r']), "" | "---" | "...");
+        self.sources.last().is_some_and(|source| source.text().lines().all(blank))
+    }
+
     /// A mistake in the current file.
     pub(super) fn mistake(&mut self, span: Span, error: ConfigError) {
         self.mistake_at(self.at(span), error, None);

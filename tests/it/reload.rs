@@ -133,6 +133,27 @@ async fn a_wrong_edit_changes_nothing_but_metric_and_answer_and_a_right_one_is_l
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_emptied_file_ends_nothing_that_is_watched_and_starts_nothing() {
+    let peer = ScriptedPeer::start(Script::default()).await;
+    let home = home(&peer.url(), &["a"]);
+    let now = "2026-11-30T12:00:00Z".parse().unwrap();
+    let daemon = Daemon::open(&home, now).await.unwrap();
+    daemon.take_baseline("a").await;
+    home.write("driftd.yaml", "");
+    let refused = daemon.reload().await.unwrap_err().to_string();
+    for wanted in ["driftd.yaml: the file is empty", "a comment or `{}` says that nothing is meant"] {
+        assert!(refused.contains(wanted), "{refused}");
+    }
+    assert_eq!(daemon.metric("driftd_inventory_targets").await, 1.0);
+    daemon.stop().await;
+    for arguments in [&["config", "check"][..], &["run"]] {
+        let output = home.driftd(arguments).await;
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("the file is empty"), "{output:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_takes_a_restart_is_said_and_kept_as_it_was() {
     let peer = ScriptedPeer::start(Script::default()).await;
     let home = home(&peer.url(), &["a"]);
