@@ -175,6 +175,16 @@ pub fn places(path: &Path, environment: &Environment) -> Result<Places, Mistakes
     reader.finish(places)
 }
 
+/// The same for who only asks the daemon: its secrets are its own, and need not be in the asker's environment.
+///
+/// # Errors
+/// All other mistakes in that file.
+pub fn places_to_ask(path: &Path, environment: &Environment) -> Result<Places, Mistakes> {
+    let mut reader = Reader::new(environment, None).without_secrets();
+    let places = daemon_file::read(&mut reader, path).map(|file| file.places(environment));
+    reader.finish(places)
+}
+
 /// Reads `driftd.yaml` and the inventory files that it lists, without any last good version. Which rules there are is
 /// not looked at.
 ///
@@ -200,6 +210,16 @@ pub fn load_with(
     read(path, Reader::new(environment, Some(rules)), last_good, Moment::Reload)
 }
 
+/// Reads them to see whether they are right, perhaps where the unit's credentials are not passed: those are told as not
+/// looked at.
+///
+/// # Errors
+/// All the mistakes in them, in the order of files and lines.
+pub fn check(path: &Path, environment: &Environment, rules: &[&str]) -> Result<Config, Mistakes> {
+    let reader = Reader::new(environment, Some(rules)).outside_the_unit();
+    read(path, reader, &LastGood::default(), Moment::Reload)
+}
+
 /// Reads them for a daemon that starts: a wrong inventory file of any kind is held at its last good version, if there
 /// is one; a wrong `driftd.yaml` refuses the whole.
 ///
@@ -223,6 +243,7 @@ fn read(path: &Path, mut reader: Reader<'_>, last_good: &LastGood, moment: Momen
         let inventory_files = files.iter().map(|file| file.path.clone()).collect();
         let mut inventory = inventories::read(&mut reader, files, &file, last_good, moment);
         inventory.warnings.extend(warnings);
+        inventory.warnings.extend(reader.not_looked_at());
         assemble(path, file, inventory, (inventory_files, listed), reader.environment)
     });
     reader.finish(config)

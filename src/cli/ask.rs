@@ -100,7 +100,7 @@ pub(super) async fn asked(config: Option<&Path>, request: Request) -> anyhow::Re
     let environment = Environment::process();
     let file = config::locate(config, &environment);
     // A daemon can be asked also with an inventory that is wrong by now.
-    let places = match config::places(&file, &environment) {
+    let places = match config::places_to_ask(&file, &environment) {
         Ok(places) => places,
         // With the mistakes of the inventory, if there are any.
         Err(mistakes) => return Err(config::load(&file, &environment).map_or_else(Into::into, |_| mistakes.into())),

@@ -500,6 +500,12 @@ impl ConfigError {
             Self::PlainSecret | Self::SecretShape => {
                 "refer to it: `{ env: NAME }`, `{ file: PATH }` or `{ credential: NAME }`".to_owned()
             }
+            Self::SecretUnavailable(SecretError::Unset(_)) => {
+                "secrets of receivers and people must be there at start: \
+                                                               the unit's environment may have it where this one has \
+                                                               not"
+                .to_owned()
+            }
             Self::SecretUnavailable(_) => "secrets of receivers and people must be there at start".to_owned(),
             Self::OutOfRange { least, most } => format!("from {least} to {most}"),
             Self::DuplicateTarget(_) => "the id is the target: each has its own".to_owned(),
