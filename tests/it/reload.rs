@@ -221,6 +221,11 @@ impl Real {
         .await;
     }
 
+    async fn metric(&self, name: &str) -> f64 {
+        let page = reqwest::get(format!("http://{}/metrics", self.metrics)).await.unwrap().text().await.unwrap();
+        sum(&page, name)
+    }
+
     fn log(&self) -> String {
         std::fs::read_to_string(self.home.path().join("log")).unwrap()
     }
@@ -240,6 +245,16 @@ async fn sighup_has_the_files_read_anew_and_does_not_kill() {
     real.until_metric("driftd_outbox_pending{receiver=\"hook\"}", 0.0).await;
     assert!(real.log().contains("SIGHUP"), "{}", real.log());
     assert!(real.child.try_wait().unwrap().is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_is_touched_and_says_the_same_is_no_news_of_the_log() {
+    let real = Real::start().await;
+    let name = "driftd_config_last_reload_success_timestamp_seconds";
+    let before = real.metric(name).await;
+    real.write(false);
+    eventually("the files were read anew", async || (real.metric(name).await > before).then_some(())).await;
+    assert!(!real.log().contains("the configuration is in force"), "{}", real.log());
 }
 
 #[tokio::test(flavor = "multi_thread")]
