@@ -195,6 +195,14 @@ pub fn load(path: &Path, environment: &Environment) -> Result<Config, Mistakes> 
     read(path, Reader::new(environment, None), &LastGood::default(), Moment::Reload)
 }
 
+/// The same for who looks at targets or the store without a daemon: secrets of receivers and people are not looked at.
+///
+/// # Errors
+/// All other mistakes in them, in the order of files and lines.
+pub fn load_to_look(path: &Path, environment: &Environment) -> Result<Config, Mistakes> {
+    read(path, Reader::new(environment, None).without_secrets(), &LastGood::default(), Moment::Reload)
+}
+
 /// Reads them for a daemon that runs.
 ///
 /// A wrong file that another program writes is held at its last good version, any other mistake refuses the whole.
@@ -209,6 +217,16 @@ pub fn load_with(
     rules: &[&str],
 ) -> Result<Config, Mistakes> {
     read(path, Reader::new(environment, Some(rules)), last_good, Moment::Reload)
+}
+
+/// Reads them to see whether they are right, perhaps where the unit's credentials are not passed: those are told as not
+/// looked at.
+///
+/// # Errors
+/// All the mistakes in them, in the order of files and lines.
+pub fn check(path: &Path, environment: &Environment, rules: &[&str]) -> Result<Config, Mistakes> {
+    let reader = Reader::new(environment, Some(rules)).outside_the_unit();
+    read(path, reader, &LastGood::default(), Moment::Reload)
 }
 
 /// Reads them for a daemon that starts: a wrong inventory file of any kind is held at its last good version, if there
@@ -234,6 +252,7 @@ fn read(path: &Path, mut reader: Reader<'_>, last_good: &LastGood, moment: Momen
         let inventory_files = files.iter().map(|file| file.path.clone()).collect();
         let mut inventory = inventories::read(&mut reader, files, &file, last_good, moment);
         inventory.warnings.extend(warnings);
+        inventory.warnings.extend(reader.not_looked_at());
         assemble(path, file, inventory, (inventory_files, listed), reader.environment)
     });
     reader.finish(config)

@@ -73,6 +73,17 @@ pub struct Reloaded {
     pub not_carried: Vec<String>,
 }
 
+impl Reloaded {
+    /// Whether it is what was in force before, with nothing to be said of it.
+    pub fn is_nothing_new(&self) -> bool {
+        self.changes.is_empty()
+            && self.changes.restart.is_empty()
+            && self.held.is_empty()
+            && self.carried.is_empty()
+            && self.not_carried.is_empty()
+    }
+}
+
 /// An inventory file that is held.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Held {

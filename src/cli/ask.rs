@@ -109,7 +109,7 @@ pub(super) async fn asked(config: Option<&Path>, request: Request) -> anyhow::Re
         Err(AskError::NoDaemon(socket)) => {
             // The lock is held until the answer is there: nobody writes behind a running daemon.
             let _lock = Store::lock(&places.store).map_err(|error| locked(&error, &socket))?;
-            let office = alone(config::load(&file, &environment)?, &environment).await?;
+            let office = alone(config::load_to_look(&file, &environment)?, &environment).await?;
             let answer = office.answer(request, &control::person(nix::unistd::geteuid().as_raw())).await;
             office.store.close().await.context("failed to close the store")?;
             Ok(answer)

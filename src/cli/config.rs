@@ -18,7 +18,8 @@ use crate::model::text;
 use crate::secret::Environment;
 
 /// Reads all files and tells every mistake; what a daemon would hold is a mistake here. What was in use before is not
-/// known, so that a file which removes too much is found by the daemon alone.
+/// known, so that a file which removes too much is found by the daemon alone; and credentials are the unit's, so that in
+/// a shell they are not looked at.
 ///
 /// # Errors
 /// The mistakes.
@@ -26,7 +27,7 @@ pub(super) fn check(file: Option<&Path>, output: Output) -> anyhow::Result<Exit>
     let environment = Environment::process();
     let file = config::locate(file, &environment);
     let rules: Vec<&str> = rules::all().map(|rule| rule.id).collect();
-    let config = config::load_with(&file, &environment, &config::LastGood::default(), &rules)?;
+    let config = config::check(&file, &environment, &rules)?;
     let now = Clock::system().now();
     match output {
         Output::Human => page::write(&in_words(&config, now))?,

@@ -72,7 +72,7 @@ fn target(file: Option<&Path>, environment: &Environment, name: &str) -> anyhow:
     if name.contains('.') && file.is_none() && !path.exists() {
         return Ok((from_url(&format!("https://{name}"))?, None));
     }
-    let config = config::load(&path, environment)?;
+    let config = config::load_to_look(&path, environment)?;
     match config.targets.iter().find(|target| target.id.as_str() == name) {
         Some(found) => Ok((found.clone(), Some(config))),
         None if name.contains('.') => Ok((from_url(&format!("https://{name}"))?, Some(config))),

@@ -92,7 +92,13 @@ fn open(reader: &mut Reader<'_>, path: &Path) -> Option<Node> {
         reader.refuse(path, ConfigError::NoConfig);
         return None;
     }
-    reader.open(path, MOST_MIB, KEYS)
+    let node = reader.open(path, MOST_MIB, KEYS)?;
+    // What a write that was cut off leaves must not look like one who wants nothing watched.
+    if reader.is_blank() {
+        reader.mistake_at(reader.whole_file(), ConfigError::EmptyFile, None);
+        return None;
+    }
+    Some(node)
 }
 
 /// Where the daemon is, whatever else is wrong in the file.

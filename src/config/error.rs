@@ -164,6 +164,9 @@ pub enum ConfigError {
     /// Longer than any configuration.
     #[error("the file is longer than {0} MiB")]
     TooLong(u64),
+    /// No text at all, where a comment would do.
+    #[error("the file is empty")]
+    EmptyFile,
     /// Not UTF-8.
     #[error("the file is not UTF-8 text")]
     NotText,
@@ -420,6 +423,7 @@ impl ConfigError {
             Self::Vanished => HeldReason::Gone,
             Self::MissingKey { key: "targets", .. }
             | Self::NoValue("targets")
+            | Self::EmptyFile
             | Self::RemovesTooMany { left: 0, .. } => HeldReason::Empty,
             Self::NotListed { .. }
             | Self::ForbiddenAddress(_)
@@ -479,6 +483,7 @@ impl ConfigError {
             | Self::WrongKind { .. }
             | Self::NoInventory(_)
             | Self::NoneOf { .. } => String::new(),
+            Self::EmptyFile => "a comment or `{}` says that nothing is meant".to_owned(),
             Self::EmptyList => "name at least one".to_owned(),
             Self::Limits { .. } => "raise `scan_timeout` or lower `timeout`".to_owned(),
             Self::TooLong(_) => "split the inventory".to_owned(),
@@ -494,6 +499,12 @@ impl ConfigError {
             | Self::ForbiddenHeader { why, .. } => (*why).to_owned(),
             Self::PlainSecret | Self::SecretShape => {
                 "refer to it: `{ env: NAME }`, `{ file: PATH }` or `{ credential: NAME }`".to_owned()
+            }
+            Self::SecretUnavailable(SecretError::Unset(_)) => {
+                "secrets of receivers and people must be there at start: \
+                                                               the unit's environment may have it where this one has \
+                                                               not"
+                .to_owned()
             }
             Self::SecretUnavailable(_) => "secrets of receivers and people must be there at start".to_owned(),
             Self::OutOfRange { least, most } => format!("from {least} to {most}"),

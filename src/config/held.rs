@@ -140,6 +140,13 @@ pub enum Warning {
         /// How many are not read.
         unread: usize,
     },
+    /// A credential that only the unit passes (`config check` alone).
+    NotLookedAt {
+        /// File, line and column.
+        at: String,
+        /// Its name.
+        credential: String,
+    },
 }
 
 impl fmt::Display for Warning {
@@ -154,6 +161,11 @@ impl fmt::Display for Warning {
                 f,
                 "{}: too many files are of this pattern, {unread} of them are not read; put their targets into fewer",
                 visible(&pattern.to_string_lossy())
+            ),
+            Self::NotLookedAt { at, credential } => write!(
+                f,
+                "{at}: credential {} is read from $CREDENTIALS_DIRECTORY, which is set in the unit only: not looked at",
+                visible(credential)
             ),
         }
     }

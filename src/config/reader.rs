@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 
 use super::elements::{Element, Shape};
 use super::error::{ConfigError, MOST_LISTED, Mistake, Mistakes, Place, Spot, tell};
-use super::held::HeldReason;
+use super::held::{HeldReason, Warning};
 use super::hiding::{hide_in_text, hide_in_tree, hide_values};
 use super::source::{Source, Span};
 use super::spelling;
 use super::tree::{self, Entry, Node, Value};
-use crate::secret::Environment;
+use crate::secret::{Environment, SecretError};
 
 /// See the module.
 #[derive(Debug)]
@@ -25,6 +25,18 @@ pub(super) struct Reader<'e> {
     pub(super) rules: Option<&'e [&'e str]>,
     sources: Vec<Source>,
     findings: Findings,
+    absent: Absent,
+}
+
+/// What becomes of a secret that is not there.
+#[derive(Debug)]
+enum Absent {
+    /// It is a mistake.
+    Mistake,
+    /// A credential that only the unit passes is told as not looked at, anything else is a mistake.
+    Told(Vec<Warning>),
+    /// No secret is needed.
+    PassedOver,
 }
 
 /// Mistakes that were found.
@@ -64,7 +76,39 @@ struct Found {
 
 impl<'e> Reader<'e> {
     pub(super) fn new(environment: &'e Environment, rules: Option<&'e [&'e str]>) -> Self {
-        Self { environment, rules, sources: Vec::new(), findings: Findings::default() }
+        Self { environment, rules, sources: Vec::new(), findings: Findings::default(), absent: Absent::Mistake }
+    }
+
+    /// One that reads where the unit's credentials need not be: it says which of them it did not look at.
+    pub(super) fn outside_the_unit(self) -> Self {
+        Self { absent: Absent::Told(Vec::new()), ..self }
+    }
+
+    /// One for whom no secret has to be there.
+    pub(super) fn without_secrets(self) -> Self {
+        Self { absent: Absent::PassedOver, ..self }
+    }
+
+    /// Whether a secret may be missing for this reason.
+    pub(super) fn passes_over(&mut self, span: Span, error: &SecretError) -> bool {
+        let at = spot(&self.sources, self.at(span)).to_string();
+        match &mut self.absent {
+            Absent::Mistake => false,
+            Absent::PassedOver => true,
+            Absent::Told(warnings) => {
+                let SecretError::NoCredentials(name) = error else { return false };
+                warnings.push(Warning::NotLookedAt { at, credential: name.clone() });
+                true
+            }
+        }
+    }
+
+    /// What was not looked at.
+    pub(super) fn not_looked_at(&mut self) -> Vec<Warning> {
+        match &mut self.absent {
+            Absent::Mistake | Absent::PassedOver => Vec::new(),
+            Absent::Told(warnings) => std::mem::take(warnings),
+        }
     }
 
     /// Reads a file of at most so many MiB; what is decoded next is in it.
@@ -125,6 +169,12 @@ impl<'e> Reader<'e> {
         }
         self.sources.push(source);
         read.map_err(|(span, error)| self.mistake(span, error)).ok()
+    }
+
+    /// Whether nothing at all stands in the current file, not even a comment.
+    pub(super) fn is_blank(&self) -> bool {
+        let blank = |line: &str| matches!(line.trim_matches(['\u{feff}', ' ', '\t', '\r']), "" | "---" | "...");
+        self.sources.last().is_some_and(|source| source.text().lines().all(blank))
     }
 
     /// A mistake in the current file.

@@ -252,11 +252,11 @@ fn wishes_arrive(tickets: &Target, one: &Target, two: &Target) {
 
 #[test]
 fn defaults_of_the_store_and_the_socket_follow_systemds_directories() {
-    let (_directory, loaded) = load_files(&[("driftd.yaml", "")]);
+    let (_directory, loaded) = load_files(&[("driftd.yaml", "# Nothing said.\n")]);
     assert_eq!(loaded.unwrap().store, Path::new("driftd.db"));
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("driftd.yaml");
-    fs::write(&file, "").unwrap();
+    fs::write(&file, "{}").unwrap();
     let state = Environment::from_map([("STATE_DIRECTORY", "/var/lib/driftd:/var/lib/other")]);
     let config = load(&file, &state).unwrap();
     assert_eq!(config.store, Path::new("/var/lib/driftd/driftd.db"));
@@ -327,6 +327,19 @@ fn a_file_that_is_listed_twice_is_read_once() {
 fn an_inventory_that_is_not_there_is_a_mistake_of_the_file_that_lists_it() {
     let message = refused(&[("driftd.yaml", "inventory:\n- gone.yaml\n")]);
     assert!(message.starts_with("driftd.yaml:2:3: the inventory cannot be read: "), "{message}");
+}
+
+#[test]
+fn a_driftd_yaml_without_any_text_is_a_mistake_and_a_comment_says_that_nothing_is_meant() {
+    for text in ["", "\n", " \t\r\n\n", "\u{feff}", "---\n", "---\n...\n"] {
+        let message = refused(&[("driftd.yaml", text)]);
+        let says = "driftd.yaml: the file is empty; a comment or `{}` says that nothing is meant";
+        assert_eq!(message, says, "{text:?}");
+    }
+    for text in ["# nothing yet\n", "{}", "---\n# nothing yet\n", "\n\n{}\n"] {
+        let (_directory, loaded) = load_files(&[("driftd.yaml", text)]);
+        assert_eq!(loaded.unwrap().targets, [], "{text:?}");
+    }
 }
 
 #[test]

@@ -156,12 +156,19 @@ impl Renewal {
     fn tell(&self, causes: &[Cause], outcome: &Outcome) {
         let asked: Vec<String> = causes.iter().map(ToString::to_string).collect();
         let asked = asked.join(", ");
+        let was_right = self.metrics.config_last_reload_successful.get() == 1;
         self.metrics.config_last_reload_successful.set(i64::from(outcome.is_ok()));
         match outcome {
             Ok(reloaded) => {
                 tell_warnings(&self.config);
                 self.metrics.config_last_reload_success.set(self.office.clock.now().as_duration().as_secs_f64());
-                tell_taken(&asked, reloaded);
+                // Files are read once more after a start, and whenever one was touched.
+                let is_asked_for = causes.iter().any(|cause| *cause != Cause::Files);
+                if was_right && !is_asked_for && reloaded.is_nothing_new() {
+                    tracing::debug!(asked, targets = reloaded.targets, "the files say what is in force");
+                } else {
+                    tell_taken(&asked, reloaded);
+                }
             }
             Err(NotReloaded::Mistakes(mistakes)) => {
                 tracing::error!(

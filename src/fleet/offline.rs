@@ -170,7 +170,8 @@ impl Fleet {
     async fn go_blind(&self, why: BlindWhy, now: Timestamp) {
         let Some(blind) = self.sky().begin(why, now) else { return };
         self.metrics.self_offline.set(1);
-        tracing::error!(?why, "driftd itself seems to be offline: failures count toward nothing until it is back");
+        let why = why.words();
+        tracing::error!(why, "driftd itself seems to be offline: failures count toward nothing until it is back");
         if let Err(error) = self.store_mark(marks::BLIND, &blind).await {
             self.failed(&error);
         }

@@ -39,7 +39,11 @@ pub(super) async fn begin(fleet: &Fleet, last_look: Option<Timestamp>) -> Result
 }
 
 async fn open(fleet: &Fleet, gap: Gap) -> Result<(), StoreError> {
-    tracing::warn!(why = ?gap.why, since = ?gap.since, "the first round after a gap: what changed is told by one message");
+    tracing::warn!(
+        why = gap.why.words(),
+        since = gap.since.map(tracing::field::display),
+        "the first round after a gap: what changed is told by one message"
+    );
     *fleet.gap() = Some(Kept { gap, stored: true });
     fleet.store_mark(marks::GAP, &gap).await?;
     let since = gap.since.map(|since| format!(" since {since}")).unwrap_or_default();

@@ -2,13 +2,14 @@
 //!
 //! A new, removed or re-pointed `auth:`, other headers and another tier are changes of ours, and are never told as drift
 //! (law 10): facets that were asked otherwise (for a credential, those of `@auth` alone) are held to nothing, what
-//! stands there ends, and they join anew. Names are compared, as written in the inventory: neither another value behind
+//! stands there ends, and they join anew. An edited URL keeps the baseline, but for `mcp.transport`: it describes the way
+//! to the server, which is what was edited, and not the server. Names are compared, as written in the inventory: neither another value behind
 //! the same reference nor one that cannot be read for a while lets anything be trusted anew.
 
 use std::collections::BTreeSet;
 
 use crate::model::baseline::BaselineFacet;
-use crate::model::facet::{Face, FacetName};
+use crate::model::facet::{Face, Facet, FacetName};
 use crate::model::memory::{FacetMemory, Memory};
 use crate::model::observation::Asked;
 
@@ -35,7 +36,9 @@ pub fn afresh(mut memory: Memory, asked: &Asked) -> Memory {
 /// Whether what we send to see this facet is something else than what it was accepted with.
 fn is_asked_otherwise(held: &BaselineFacet, asked: &Asked) -> bool {
     let credential = held.facet.face == Face::Auth && held.asked.credential != asked.credential;
-    credential || held.asked.headers != asked.headers || held.asked.tier != asked.tier
+    let led_elsewhere = held.asked.place.is_some() && held.asked.place != asked.place;
+    let way = held.facet.facet == Facet::McpTransport && led_elsewhere;
+    credential || way || held.asked.headers != asked.headers || held.asked.tier != asked.tier
 }
 
 /// Whether the facet is on its way into the baseline: then what is remembered of it is the new credential's.
@@ -48,8 +51,7 @@ mod tests {
     use jiff::Timestamp;
 
     use super::*;
-    use crate::model::baseline::BaselineFacet;
-    use crate::model::facet::Facet;
+    use crate::model::digest::Digest;
     use crate::model::memory::Joining;
 
     fn asked(credential: Option<&str>) -> Asked {
@@ -102,5 +104,20 @@ mod tests {
         before.facets.insert(ours, FacetMemory { joining: Some(joining), ..FacetMemory::default() });
         let after = afresh(before.clone(), &asked(Some("env B")));
         assert_eq!(after.facets.get(&ours), before.facets.get(&ours));
+    }
+
+    #[test]
+    fn another_url_leaves_everything_but_the_way_there() {
+        let way = FacetName::stranger(Facet::McpTransport);
+        let at = |url: &str| Asked { place: Some(Digest::of_bytes(url.as_bytes())), ..asked(Some("env A")) };
+        let mut before = memory();
+        let tools = before.baseline[&FacetName::stranger(Facet::McpTools)].clone();
+        before.baseline.insert(way, BaselineFacet { facet: way, ..tools });
+        assert_eq!(afresh(before.clone(), &at("https://a/")), before, "where it led before is not known");
+        before.baseline.values_mut().for_each(|held| held.asked = at("https://a/"));
+        assert_eq!(afresh(before.clone(), &at("https://a/")), before);
+        let after = afresh(before.clone(), &at("https://b/"));
+        assert_eq!(after.left, BTreeSet::from([way]));
+        assert_eq!(after.baseline.len(), before.baseline.len() - 1);
     }
 }

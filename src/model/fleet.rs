@@ -33,6 +33,17 @@ pub enum GapWhy {
     Restore,
 }
 
+impl GapWhy {
+    /// In words.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Pause => "nobody looked for more than a day",
+            Self::Restore => "the store was put back from a backup",
+        }
+    }
+}
+
 impl Gap {
     /// A time without a look that is longer than this is a gap.
     pub const LEAST: SignedDuration = SignedDuration::from_hours(24);
@@ -77,4 +88,15 @@ pub enum BlindWhy {
     SelfCheck,
     /// Most targets failed within a minute.
     MostFail,
+}
+
+impl BlindWhy {
+    /// In words.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::SelfCheck => "no URL of `self_check` answers",
+            Self::MostFail => "most targets fail at once",
+        }
+    }
 }

@@ -264,6 +264,9 @@ pub struct Asked {
     pub date: Option<String>,
     /// Dates offered, in order.
     pub offered: Vec<String>,
+    /// Of the URL as written, which may hold a token and so is not kept here; `None` in what an older version accepted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<Digest>,
     /// Names of the extra headers sent.
     pub headers: Vec<String>,
     /// `passive`.

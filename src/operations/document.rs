@@ -57,6 +57,9 @@ pub struct Target {
     pub severity: Option<Severity>,
     /// The same incidents, each with how bad it is.
     pub standing: Vec<Stands>,
+    /// Since when driftd itself is offline: nothing is held against the target meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offline_since: Option<Timestamp>,
 }
 
 /// How much of a target the last scan saw.

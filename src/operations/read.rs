@@ -14,6 +14,7 @@ use super::{Answer, Office, Refused, document};
 use crate::judge::{self, life, settle};
 use crate::model::drift::{DriftRow, DriftState};
 use crate::model::facet::{FacetName, FacetState};
+use crate::model::fleet::Blindness;
 use crate::model::incident::{Incident as Row, IncidentKind};
 use crate::model::memory::Memory;
 use crate::model::notice;
@@ -22,7 +23,9 @@ use crate::model::rule::Severity;
 use crate::model::snapshot::Coverage;
 use crate::model::target::TargetId;
 use crate::plan::Plan;
-use crate::store::{DriftFilter, Found, LastScan, MessageFilter, Overview, StoredSnapshot, TargetRow, TargetState};
+use crate::store::{
+    DriftFilter, Found, LastScan, MessageFilter, Overview, StoredSnapshot, TargetRow, TargetState, marks,
+};
 
 /// Targets whose last scans are read in one query.
 const RESUMED_AT_ONCE: usize = 1000;
@@ -41,12 +44,14 @@ impl Office {
             let resumed = self.store.resume(&ids).await?;
             last.extend(resumed.into_iter().filter_map(|(id, resumed)| Some((id, resumed.last?))));
         }
+        let offline_since = self.offline_since().await?;
         let all = rows.iter().map(|row| {
             let id = &row.summary.id;
             let known = Known {
                 overview: overviews.get(id).copied().unwrap_or_default(),
                 losing: losing.get(id).copied(),
                 last: last.get(id),
+                offline_since,
             };
             self.target_document(row, known, &incidents)
         });
@@ -99,6 +104,7 @@ impl Office {
             overview: Overview { held: count(memory.baseline.len()), awaiting: Overview::awaiting(&memory.facets) },
             losing: memory.drifts.iter().find(|row| is_losing(row)),
             last: resumed.get(&row.summary.id).and_then(|resumed| resumed.last.as_ref()),
+            offline_since: self.offline_since().await?,
         };
         Ok(self.target_document(row, known, &incidents))
     }
@@ -131,7 +137,18 @@ impl Office {
             incidents: mine.iter().map(|incident| format!("{}.{}", incident.id, incident.revision)).collect(),
             severity: mine.iter().filter_map(|incident| standing_severity(incident)).max(),
             standing: mine.iter().map(|incident| stands(incident)).collect(),
+            offline_since: known.offline_since,
         }
+    }
+
+    /// Since when driftd itself is offline, as a daemon that runs has written down; without one nobody knows.
+    pub(super) async fn offline_since(&self) -> Result<Option<Timestamp>, Refused> {
+        if self.daemon.is_none() {
+            return Ok(None);
+        }
+        let written = self.store.mark(marks::BLIND).await?;
+        let blindness = written.and_then(|written| serde_json::from_str::<Blindness>(&written).ok());
+        Ok(blindness.map(|blindness| blindness.since))
     }
 
     pub(super) async fn drifts(&self) -> Result<Answer, Refused> {
@@ -289,6 +306,7 @@ struct Known<'a> {
     /// The loss of its sight that is not confirmed yet.
     losing: Option<&'a DriftRow>,
     last: Option<&'a LastScan>,
+    offline_since: Option<Timestamp>,
 }
 
 fn is_losing(row: &DriftRow) -> bool {

@@ -103,6 +103,7 @@ impl Office {
             receivers: &plan.receivers,
             next: self.next_scan(&found.owner).map(|due| due.at),
             now: self.clock.now(),
+            offline_since: self.offline_since().await?,
         }))))
     }
 
@@ -119,6 +120,7 @@ impl Office {
             receivers: &plan.receivers,
             next: self.next_scan(target).map(|due| due.at),
             now: self.clock.now(),
+            offline_since: self.offline_since().await?,
         }))))
     }
 

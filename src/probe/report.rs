@@ -3,6 +3,7 @@
 use super::Ask;
 use super::face::{End, FaceReport, not_before};
 use super::trouble::Trouble;
+use crate::model::digest::Digest;
 use crate::model::facet::{Face, Facet, FacetName};
 use crate::model::observation::{Asked, Detection, DetectionState, Observation, Outcome, SightFact, SightPlace};
 use crate::net::Visit;
@@ -152,6 +153,7 @@ fn asked(ask: &Ask<'_>, reports: &[FaceReport]) -> Asked {
     Asked {
         date: reports.iter().find_map(|report| report.date.clone()),
         offered,
+        place: Some(Digest::of_bytes(ask.target.url.as_str().as_bytes())),
         // As written, also when a value cannot be had this time: what is missing then is not another way of asking.
         headers: ask.target.headers.iter().map(|(name, _)| name.to_ascii_lowercase()).collect(),
         tier: "passive".to_owned(),

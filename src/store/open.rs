@@ -107,8 +107,10 @@ pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-fn options(path: &Path) -> SqliteConnectOptions {
-    SqliteConnectOptions::new().filename(path).create_if_missing(false).busy_timeout(BUSY).foreign_keys(true)
+pub(super) fn options(path: &Path) -> SqliteConnectOptions {
+    let options = SqliteConnectOptions::new().filename(path).create_if_missing(false);
+    // What takes long is told by our own words and metrics, not by a library's warning for each statement.
+    options.busy_timeout(BUSY).foreign_keys(true).disable_statement_logging()
 }
 
 /// Gives a file that root has made to whoever owns the store, or its directory where there is no store: a command that

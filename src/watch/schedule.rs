@@ -131,20 +131,22 @@ fn at_this_time(past: &Past, now: Timestamp) -> (Past, bool) {
 
 fn by_plan(plan: &Cadence, id: &TargetId, last: Option<Timestamp>, put_back: bool, now: Timestamp) -> Due {
     match (plan, last) {
-        (Cadence::Every(every), None) => {
-            Due { at: later(now, part_of(id, (*every).min(FIRST_WITHIN))), why: Why::First }
-        }
+        (Cadence::Every(every), None) => first(id, *every, now),
+        // Until its hour comes it would have no baseline.
+        (Cadence::Cron { .. }, None) => first(id, FIRST_WITHIN, now),
         // When it really was scanned last is not known: the next slot is the right one.
         (Cadence::Every(every), Some(_)) if put_back => {
             Due { at: slot_after(*every, id, now.as_millisecond()), why: Why::Plan }
         }
         (Cadence::Every(every), Some(last)) => Due { at: next_slot(*every, id, last), why: Why::Plan },
-        (Cadence::Cron { expression, timezone }, last) => next_cron(expression, timezone, last.unwrap_or(now))
-            .map_or_else(
-                |_| Due { at: later(now, NEVER), why: Why::Never },
-                |at| Due { at, why: if last.is_some() { Why::Plan } else { Why::First } },
-            ),
+        (Cadence::Cron { expression, timezone }, Some(last)) => next_cron(expression, timezone, last)
+            .map_or_else(|_| Due { at: later(now, NEVER), why: Why::Never }, |at| Due { at, why: Why::Plan }),
     }
+}
+
+/// What was never scanned is due at once, whatever its plan, but not all of it at the same moment.
+fn first(id: &TargetId, every: Duration, now: Timestamp) -> Due {
+    Due { at: later(now, part_of(id, every.min(FIRST_WITHIN))), why: Why::First }
 }
 
 /// The first slot of `id` that leaves half an interval of rest after `last`: slots are a whole interval apart, and a

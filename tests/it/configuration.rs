@@ -42,6 +42,39 @@ async fn a_check_knows_the_rules_that_there_are() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_check_in_a_shell_says_which_credentials_it_did_not_look_at_and_a_start_takes_none_of_it() {
+    let people = "people: [ { name: oncall, token: { credential: oncall }, may: [ decide ] } ]\n";
+    let receivers = "receivers:\n\
+                     - { name: hook, webhook: { url: { credential: url }, secret: { credential: key } } }\n\
+                     - { name: mail, email: { from: a@example.com, to: [ b@example.com ], smtp: { host: localhost, \
+                     username: u, password: { credential: smtp } } } }\n";
+    let home = Home::with(&format!("metrics_listen: 127.0.0.1:0\n{people}{receivers}"), TARGET);
+    let run = async |arguments: &[&str]| {
+        home.command().env_remove("CREDENTIALS_DIRECTORY").args(arguments).output().await.unwrap()
+    };
+    let check = run(&["config", "check"]).await;
+    assert_eq!(check.status.code(), Some(0), "{}", err(&check));
+    for (place, name) in [(":2:", "oncall"), (":4:", "url"), (":4:", "key"), (":5:", "smtp")] {
+        let told = format!(
+            "credential {name} is read from $CREDENTIALS_DIRECTORY, which is set in the unit only: not looked at"
+        );
+        let line = out(&check).lines().find(|line| line.contains(&told)).map(str::to_owned);
+        assert!(line.is_some_and(|line| line.contains(place)), "{name}: {}", out(&check));
+    }
+    let started = run(&["run"]).await;
+    assert_eq!(started.status.code(), Some(2), "{}", err(&started));
+    assert!(err(&started).contains("the unit passes no credentials"), "{}", err(&started));
+    // What is passed is looked at, and a variable that is not set stays a mistake.
+    let bad =
+        home.command().env("CREDENTIALS_DIRECTORY", home.path()).args(["config", "check"]).output().await.unwrap();
+    assert_eq!(bad.status.code(), Some(2), "{}", out(&bad));
+    home.write("driftd.yaml", "receivers: [ { name: hook, webhook: { url: { env: DRIFTD_NOT_SET } } } ]\n");
+    let unset = run(&["config", "check"]).await;
+    assert_eq!(unset.status.code(), Some(2));
+    assert!(err(&unset).contains("the unit's environment may have it"), "{}", err(&unset));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_check_tells_what_would_be_held_and_what_has_ended() {
     let home = Home::with(
         "inventory: [ inventory.yaml, { path: gen.yaml, trust: listed } ]\n",
@@ -143,6 +176,12 @@ async fn a_daemon_is_asked_also_beside_a_wrong_file_of_its_own_and_secrets_that_
     assert_eq!(said.status.code(), Some(2));
     assert!(err(&said).contains("driftd.yaml:1:10: `control` has to be a path"), "{}", err(&said));
     daemon.stop().await;
+    // Without a daemon, secrets of people and receivers are nothing that an answer needs.
+    home.write("driftd.yaml", "inventory: [ inventory.yaml ]\npeople: [ { name: a, token: { credential: a } } ]\n");
+    for verb in [&["targets"][..], &["history"], &["store", "check"]] {
+        let said = home.driftd(verb).await;
+        assert_eq!(said.status.code(), Some(0), "{verb:?}: {}", err(&said));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

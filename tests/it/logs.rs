@@ -31,6 +31,19 @@ fn every_field_of_the_sources_is_documented_and_no_other() {
     assert_eq!(of(&documented, &used), [""; 0], "in docs/LOGGING.md and logged nowhere");
 }
 
+/// `?` writes a value as the code names it.
+#[test]
+fn no_field_shows_a_name_of_the_code() {
+    visit(&checkout("src"), &mut |path| {
+        let text = fs::read_to_string(path).unwrap();
+        for call in calls(&text) {
+            let spelt = call.replace(char::is_whitespace, "");
+            let shown = spelt.starts_with('?') || spelt.contains(",?") || spelt.contains("=?");
+            assert!(!shown, "{}: {call}", path.display());
+        }
+    });
+}
+
 /// The first column of the table of fields.
 fn documented() -> BTreeSet<String> {
     let text = fs::read_to_string(checkout("docs/LOGGING.md")).unwrap();

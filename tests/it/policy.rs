@@ -215,6 +215,8 @@ async fn an_edited_url_keeps_the_baseline_and_an_edited_header_starts_afresh() {
     assert!(events(&daemon).await.contains(&"base.target-moved".to_owned()));
     assert_eq!(daemon.baseline("peer").await.facets.len(), daemon.target("peer").await.target.baseline_facets as usize);
     assert!(!daemon.baseline("peer").await.facets.is_empty());
+    daemon.scan_twice("peer", Duration::from_mins(5)).await;
+    assert!(daemon.drifts().await.is_empty() && hook.tries().is_empty(), "{:#?}", daemon.drifts().await);
     let daemon = edited(daemon, &home, &other, ", headers: { X-Tenant: blue }").await;
     reword(&other);
     daemon.scan_twice("peer", Duration::from_mins(5)).await;
@@ -222,6 +224,29 @@ async fn an_edited_url_keeps_the_baseline_and_an_edited_header_starts_afresh() {
     assert!(daemon.drifts().await.is_empty(), "what another header shows is no drift");
     assert!(hook.tries().is_empty());
     drop(peer);
+    daemon.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_way_to_an_edited_url_is_taken_anew_and_held_to_from_then_on() {
+    let (_peer, hook, home, daemon) = wishing("paused: false").await;
+    let tools = |baseline: &driftd::operations::document::Baseline| {
+        baseline.facets.iter().find(|facet| facet.facet.starts_with("mcp.tools")).map(|facet| (facet.at, facet.entry))
+    };
+    let before = daemon.baseline("peer").await;
+    let other = ScriptedPeer::start(Script::default()).await;
+    let daemon = edited(daemon, &home, &other, "").await;
+    daemon.scan_twice("peer", Duration::from_mins(5)).await;
+    let after = daemon.baseline("peer").await;
+    assert_eq!(tools(&after), tools(&before), "what the server shows is held to as before");
+    assert_eq!(after.facets.len(), before.facets.len(), "the way there has joined anew");
+    assert!(daemon.drifts().await.is_empty() && daemon.delivered().await.is_empty() && hook.tries().is_empty());
+    // What nobody edited is drift there too.
+    daemon.advance(Duration::from_mins(5));
+    other.change(|script| script.sse = true);
+    daemon.scan_twice("peer", Duration::from_mins(5)).await;
+    let drifts = daemon.drifts().await;
+    assert!(!drifts.is_empty() && drifts.iter().all(|drift| drift.state == "open"), "{drifts:#?}");
     daemon.stop().await;
 }
 

@@ -133,6 +133,27 @@ async fn a_wrong_edit_changes_nothing_but_metric_and_answer_and_a_right_one_is_l
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_emptied_file_ends_nothing_that_is_watched_and_starts_nothing() {
+    let peer = ScriptedPeer::start(Script::default()).await;
+    let home = home(&peer.url(), &["a"]);
+    let now = "2026-11-30T12:00:00Z".parse().unwrap();
+    let daemon = Daemon::open(&home, now).await.unwrap();
+    daemon.take_baseline("a").await;
+    home.write("driftd.yaml", "");
+    let refused = daemon.reload().await.unwrap_err().to_string();
+    for wanted in ["driftd.yaml: the file is empty", "a comment or `{}` says that nothing is meant"] {
+        assert!(refused.contains(wanted), "{refused}");
+    }
+    assert_eq!(daemon.metric("driftd_inventory_targets").await, 1.0);
+    daemon.stop().await;
+    for arguments in [&["config", "check"][..], &["run"]] {
+        let output = home.driftd(arguments).await;
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("the file is empty"), "{output:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_takes_a_restart_is_said_and_kept_as_it_was() {
     let peer = ScriptedPeer::start(Script::default()).await;
     let home = home(&peer.url(), &["a"]);
@@ -200,6 +221,11 @@ impl Real {
         .await;
     }
 
+    async fn metric(&self, name: &str) -> f64 {
+        let page = reqwest::get(format!("http://{}/metrics", self.metrics)).await.unwrap().text().await.unwrap();
+        sum(&page, name)
+    }
+
     fn log(&self) -> String {
         std::fs::read_to_string(self.home.path().join("log")).unwrap()
     }
@@ -219,6 +245,16 @@ async fn sighup_has_the_files_read_anew_and_does_not_kill() {
     real.until_metric("driftd_outbox_pending{receiver=\"hook\"}", 0.0).await;
     assert!(real.log().contains("SIGHUP"), "{}", real.log());
     assert!(real.child.try_wait().unwrap().is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_is_touched_and_says_the_same_is_no_news_of_the_log() {
+    let real = Real::start().await;
+    let name = "driftd_config_last_reload_success_timestamp_seconds";
+    let before = real.metric(name).await;
+    real.write(false);
+    eventually("the files were read anew", async || (real.metric(name).await > before).then_some(())).await;
+    assert!(!real.log().contains("the configuration is in force"), "{}", real.log());
 }
 
 #[tokio::test(flavor = "multi_thread")]

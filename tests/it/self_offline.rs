@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 use crate::sight_hosts::home;
 use crate::support::daemon::{Daemon, Home};
 use crate::support::peer::{Script, ScriptedPeer};
@@ -32,6 +34,21 @@ async fn all(daemon: &Daemon, minutes: u64) {
     }
 }
 
+/// What a person is shown who asks about the targets: that driftd is offline since then, or nothing of it.
+async fn said_by_command_line(home: &Home, since: Option<Timestamp>) {
+    for arguments in [&["targets"][..], &["targets", "show", "near"], &["why", "near"]] {
+        let page = home.driftd(arguments).await;
+        let page = String::from_utf8_lossy(&page.stdout).into_owned();
+        let first = page.lines().next().unwrap_or_default();
+        assert_eq!(first.starts_with("driftd itself is offline since "), since.is_some(), "{arguments:?}: {page}");
+        let document = home.driftd(&[arguments, &["--output", "json"]].concat()).await;
+        let document: serde_json::Value = serde_json::from_slice(&document.stdout).unwrap();
+        let target = [document.get(0), document.get("target"), Some(&document)].into_iter().flatten().next().unwrap();
+        let told = target.get("offline_since").map(|since| since.as_str().unwrap().parse().unwrap());
+        assert_eq!(told, since, "{arguments:?}: {document:#}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn most_targets_failing_at_once_is_our_own_outage_and_no_incident() {
     let (mut peers, hook, home, daemon) = three_hosts().await;
@@ -40,9 +57,11 @@ async fn most_targets_failing_at_once_is_our_own_outage_and_no_incident() {
     }
     all(&daemon, 10).await;
     assert_eq!(daemon.metric("driftd_self_offline").await, 1.0);
+    let since = daemon.now();
     for _ in 0..6 {
         all(&daemon, 10).await;
     }
+    said_by_command_line(&home, Some(since)).await;
     assert!(daemon.incidents().await.is_empty(), "{:#?}", daemon.incidents().await);
     assert!(hook.tries().is_empty());
     assert_eq!(daemon.metric("driftd_target_up").await, 3.0, "nothing is known against them");
@@ -57,6 +76,7 @@ async fn most_targets_failing_at_once_is_our_own_outage_and_no_incident() {
     }
     all(&daemon, 10).await;
     assert_eq!(daemon.metric("driftd_self_offline").await, 0.0);
+    said_by_command_line(&home, None).await;
     daemon.delivered().await;
     let told = hook.deliveries();
     assert_eq!(told.len(), 1, "{told:#?}");

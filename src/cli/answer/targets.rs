@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use jiff::Timestamp;
 
-use crate::cli::page::{Table, maybe, wrap};
+use crate::cli::page::{Table, instant, maybe, wrap};
 use crate::cli::style::{Paint, Style};
 use crate::model::text;
 use crate::operations::document::{Facet, Ignore, Target, TargetInFull};
@@ -15,6 +15,7 @@ pub(super) fn list(targets: &[Target], style: Style, now: Timestamp) -> String {
     if targets.is_empty() {
         return "no targets: name some in the inventory, or let `driftd init --url URL` write one\n".to_owned();
     }
+    let offline = offline(targets.iter().find_map(|target| target.offline_since), style);
     let mut table = Table::new(&["TARGET", "STATE", "LAST", "NEXT", "SEES", "OPEN"]);
     for target in targets {
         let (state, paint) = state(target);
@@ -27,7 +28,16 @@ pub(super) fn list(targets: &[Target], style: Style, now: Timestamp) -> String {
             (open(target), target.severity.map_or(Paint::Faint, Paint::Of)),
         ]);
     }
-    table.page(style)
+    format!("{offline}{}", table.page(style))
+}
+
+/// That what is seen now says nothing of the targets; empty while driftd is online.
+pub(super) fn offline(since: Option<Timestamp>, style: Style) -> String {
+    let Some(since) = since else { return String::new() };
+    let words =
+        format!("driftd itself is offline since {}: nothing is held against the targets meanwhile", instant(since));
+    let lines = wrap("", 0, &words, style.width);
+    lines.lines().map(|line| format!("{}\n", style.paint(Paint::Warning, line))).collect()
 }
 
 /// The state in one word, or two.
@@ -76,7 +86,7 @@ fn open(target: &Target) -> String {
 /// All that is known of one.
 pub(super) fn one(full: &TargetInFull, style: Style, now: Timestamp) -> String {
     let target = &full.target;
-    let mut page = String::new();
+    let mut page = offline(target.offline_since, style);
     let mut line = |name: &str, value: &str| {
         let first = format!("{name:<10}");
         page.push_str(&wrap(&first, 10, &text::inert(value, 400), style.width));

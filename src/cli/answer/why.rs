@@ -14,7 +14,11 @@ const HANG: usize = 4;
 
 /// The page.
 pub(super) fn page(why: &Why, style: Style) -> String {
-    let mut page = Page { out: String::new(), style };
+    let offline_since = match why {
+        Why::Target(target) => target.target.offline_since,
+        Why::Incident(incident) => incident.offline_since,
+    };
+    let mut page = Page { out: targets::offline(offline_since, style), style };
     match why {
         Why::Target(target) => page.target(target),
         Why::Incident(incident) => page.incident(incident),

@@ -45,19 +45,21 @@ pub(in crate::config) fn decode(reader: &mut Reader<'_>, node: &Node) -> Option<
         }
         let (token, value) = token?;
         let at = place(reader, "token");
-        if let Some((_, first)) = tokens.iter().find(|(other, _)| other.expose_secret() == value.expose_secret()) {
-            reader.mistake_at(at, ConfigError::SameToken, Some((*first, "the other stands here")));
+        if let Some(value) = value {
+            if let Some((_, first)) = tokens.iter().find(|(other, _)| other.expose_secret() == value.expose_secret()) {
+                reader.mistake_at(at, ConfigError::SameToken, Some((*first, "the other stands here")));
+            }
+            tokens.push((value, at));
         }
-        tokens.push((value, at));
         Some(Person { name: name?, token, may: may? })
     }))
 }
 
 /// It is sent in a header, and is all that keeps others out.
-fn token(reader: &mut Reader<'_>, node: &Node) -> Option<(crate::model::secret::SecretRef, SecretString)> {
+fn token(reader: &mut Reader<'_>, node: &Node) -> Option<(crate::model::secret::SecretRef, Option<SecretString>)> {
     let (secret, value) = secret::resolved(reader, node)?;
-    let text = value.expose_secret();
-    if text.len() >= SHORTEST_TOKEN && text.bytes().all(|byte| byte.is_ascii_graphic()) {
+    let is_token = |text: &str| text.len() >= SHORTEST_TOKEN && text.bytes().all(|byte| byte.is_ascii_graphic());
+    if value.as_ref().is_none_or(|value| is_token(value.expose_secret())) {
         return Some((secret, value));
     }
     let remedy = "a token is 16 or more letters, digits and signs, as `openssl rand -hex 32` makes them";

@@ -70,11 +70,13 @@ fn place(reader: &mut Reader<'_>, entry: &Entry) -> Option<SecretRef> {
     None
 }
 
-/// A secret of a receiver or a person: its value is there at load, or it is a mistake.
-pub(in crate::config) fn resolved(reader: &mut Reader<'_>, node: &Node) -> Option<(SecretRef, SecretString)> {
+/// A secret of a receiver or a person: its value is there at load, or it is a mistake. Without a value where
+/// it may be missing.
+pub(in crate::config) fn resolved(reader: &mut Reader<'_>, node: &Node) -> Option<(SecretRef, Option<SecretString>)> {
     let secret = decode(reader, node)?;
     match reader.environment.read(&secret) {
-        Ok(value) => Some((secret, value)),
+        Ok(value) => Some((secret, Some(value))),
+        Err(error) if reader.passes_over(node.span, &error) => Some((secret, None)),
         Err(error) => {
             reader.mistake(node.span, ConfigError::SecretUnavailable(error));
             None
@@ -155,7 +157,8 @@ mod tests {
         assert_eq!(
             refused("{ env: ABSENT }", resolved),
             [
-                "a secret has no value: that environment variable is not set; secrets of receivers and people must be there at start"
+                "a secret has no value: that environment variable is not set; secrets of receivers and people must be there \
+                 at start: the unit's environment may have it where this one has not"
             ]
         );
     }

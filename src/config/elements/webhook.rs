@@ -37,7 +37,7 @@ pub(in crate::config) fn decode(reader: &mut Reader<'_>, node: &Node) -> Option<
 fn destination(reader: &mut Reader<'_>, node: &Node) -> Option<TextOrSecret> {
     if matches!(node.value, Value::Map(_)) {
         let (secret, value) = secret::resolved(reader, node)?;
-        if url::parse(value.expose_secret()).is_err() {
+        if value.is_some_and(|value| url::parse(value.expose_secret()).is_err()) {
             let remedy = "such a URL is written as `https://host/path`";
             let error = ConfigError::SecretUnfit { needed: "URL of a webhook", remedy };
             reader.mistake(node.span, error);
@@ -59,7 +59,7 @@ fn destination(reader: &mut Reader<'_>, node: &Node) -> Option<TextOrSecret> {
 
 fn signing_key(reader: &mut Reader<'_>, node: &Node) -> Option<SecretRef> {
     let (secret, value) = secret::resolved(reader, node)?;
-    if is_signing_key(value.expose_secret()) {
+    if value.is_none_or(|value| is_signing_key(value.expose_secret())) {
         return Some(secret);
     }
     let remedy = "a signing key is `whsec_` and the base64 of at least 24 bytes";

@@ -1,6 +1,6 @@
 //! What changed because we changed (law 10): a line of the history, never a drift.
 //!
-//! An edited URL keeps the baseline; an edited credential, header or tier has its facets start afresh (`afresh`); new
+//! An edited URL keeps the baseline, but for the way there (`mcp.transport`); an edited credential, header or tier has its facets start afresh (`afresh`); new
 //! rules judge an unchanged facet without a drift, and what stands is told no news for it; a baseline of an older
 //! canonical form is recomputed (`recompute`). Each is said once, because what a scan was asked with and judged by is
 //! remembered with it.

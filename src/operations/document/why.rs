@@ -106,6 +106,9 @@ pub struct WhyIncident {
     pub state: String,
     /// The moment of the answer.
     pub now: Timestamp,
+    /// Since when driftd itself is offline: nothing is held against the targets meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offline_since: Option<Timestamp>,
     /// When it was opened.
     pub opened_at: Option<Timestamp>,
     /// When it ended.

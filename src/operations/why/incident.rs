@@ -35,6 +35,8 @@ pub(super) struct Known<'a> {
     pub(super) receivers: &'a [String],
     pub(super) next: Option<Timestamp>,
     pub(super) now: Timestamp,
+    /// Since when driftd itself is offline.
+    pub(super) offline_since: Option<Timestamp>,
 }
 
 /// What is known of a drift that belongs to none.
@@ -47,6 +49,8 @@ pub(super) struct Alone<'a> {
     pub(super) receivers: &'a [String],
     pub(super) next: Option<Timestamp>,
     pub(super) now: Timestamp,
+    /// Since when driftd itself is offline.
+    pub(super) offline_since: Option<Timestamp>,
 }
 
 /// All of it.
@@ -63,6 +67,7 @@ pub(super) fn why(known: &Known<'_>) -> WhyIncident {
         kind: read::kind(incident.kind).to_owned(),
         state: state.to_owned(),
         now: known.now,
+        offline_since: known.offline_since,
         opened_at: Some(incident.opened_at),
         ended_at: incident.ended.as_ref().map(|ended| ended.at),
         text: stands(incident),
@@ -93,6 +98,7 @@ pub(super) fn alone(known: &Alone<'_>) -> WhyIncident {
         kind: read::kind(kind).to_owned(),
         state: row.state.as_str().to_owned(),
         now: known.now,
+        offline_since: known.offline_since,
         opened_at: None,
         ended_at: row.ended_at,
         text,

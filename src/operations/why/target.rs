@@ -73,7 +73,7 @@ fn because(due: Due, target: &Target, hold: Option<Timestamp>) -> String {
     let plan = cadence(&target.cadence);
     match due.why {
         Why::First => {
-            "it was never scanned: a new target is looked at within ten seconds, or as its schedule says".to_owned()
+            "it was never scanned: a new target is looked at within ten seconds, whatever its schedule says".to_owned()
         }
         Why::Plan => format!("its plan: {plan}"),
         Why::Recheck => format!("out of turn, to confirm what is pending; its plan is {plan}"),

@@ -85,6 +85,7 @@ pub(super) fn asked() -> Asked {
         anonymous: true,
         date: Some("2025-11-25".to_owned()),
         offered: vec!["2025-11-25".to_owned()],
+        place: Some(Digest::of_bytes(b"https://mcp.example.com/mcp")),
         headers: vec!["x-tenant".to_owned()],
         tier: "passive".to_owned(),
         credential: Some("env TOKEN".to_owned()),

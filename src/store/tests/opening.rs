@@ -158,3 +158,9 @@ fn what_the_daemon_holds_across_threads_may_cross_them() {
     takes(|store: Store| async move { store.flush_runs().await });
     takes(|store: Store| async move { store.due_messages(at(0)).await });
 }
+
+#[test]
+fn a_slow_statement_is_no_line_of_a_librarys() {
+    let options = format!("{:?}", super::super::open::options(std::path::Path::new("driftd.db")));
+    assert!(options.contains("slow_statements_level: Off"), "{options}");
+}

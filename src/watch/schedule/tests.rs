@@ -44,12 +44,14 @@ fn targets_spread_over_the_interval() {
 #[test]
 fn a_new_target_is_scanned_within_ten_seconds_and_not_all_at_once() {
     let now = at("2026-11-30T12:00:00Z");
-    let plan = Cadence::Every(minutes(15));
-    let waits: Vec<i128> = (0..50)
-        .map(|n| step(&plan, &id(&format!("t{n}")), &Past::default(), now).at.duration_since(now).as_millis())
-        .collect();
-    assert!(waits.iter().all(|wait| (0..10_000).contains(wait)), "{waits:?}");
-    assert!(waits.iter().max().unwrap() - waits.iter().min().unwrap() > 5_000);
+    let nightly = Cadence::Cron { expression: "30 2 * * *".to_owned(), timezone: "UTC".to_owned() };
+    for plan in [Cadence::Every(minutes(15)), nightly] {
+        let dues: Vec<Due> = (0..50).map(|n| step(&plan, &id(&format!("t{n}")), &Past::default(), now)).collect();
+        let waits: Vec<i128> = dues.iter().map(|due| due.at.duration_since(now).as_millis()).collect();
+        assert!(waits.iter().all(|wait| (0..10_000).contains(wait)), "{plan:?}: {waits:?}");
+        assert!(waits.iter().max().unwrap() - waits.iter().min().unwrap() > 5_000, "{plan:?}: {waits:?}");
+        assert!(dues.iter().all(|due| due.why == Why::First), "{plan:?}: {dues:?}");
+    }
     let quick = step(&Cadence::Every(Duration::from_secs(2)), &id("q"), &Past::default(), now);
     assert_eq!(quick.why, Why::First);
     assert!(quick.at.duration_since(now).as_millis() < 2_000);
@@ -121,7 +123,8 @@ fn a_plan_without_instants_is_said_and_never_spins() {
     let now = at("2026-11-30T12:00:00Z");
     for (expression, timezone) in [("nonsense", "UTC"), ("0 * * * *", "Europe/Nowhere")] {
         let plan = Cadence::Cron { expression: expression.to_owned(), timezone: timezone.to_owned() };
-        assert_eq!(step(&plan, &id("a"), &Past::default(), now), Due { at: later(now, NEVER), why: Why::Never });
+        let scanned = Past { last: Some(now), ..Past::default() };
+        assert_eq!(step(&plan, &id("a"), &scanned, now), Due { at: later(now, NEVER), why: Why::Never });
     }
 }
 
