@@ -176,7 +176,7 @@ impl Housekeeping {
                 self.metrics.tell_ledger(false);
                 tracing::error!(
                     entry = no,
-                    ?fault,
+                    fault = fault.as_str(),
                     "the ledger's chain is broken: somebody changed the store behind driftd"
                 );
             }

@@ -147,7 +147,7 @@ async fn rules_that_the_shipped_examples_name_are_rules() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_daemon_is_asked_also_while_its_inventory_file_is_wrong() {
-    let home = Home::with("inventory: [ inventory.yaml ]\n", "  []\n");
+    let home = Home::with("metrics_listen: 127.0.0.1:0\ninventory: [ inventory.yaml ]\n", "  []\n");
     let daemon = Daemon::start(&home).await;
     home.write("inventory.yaml", "targets: {}\n");
     let targets = home.driftd(&["targets"]).await;
@@ -160,11 +160,11 @@ async fn a_daemon_is_asked_also_while_its_inventory_file_is_wrong() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_daemon_is_asked_also_beside_a_wrong_file_of_its_own_and_secrets_that_it_alone_has() {
-    let home = Home::with("inventory: [ inventory.yaml ]\n", "  []\n");
+    let home = Home::with("metrics_listen: 127.0.0.1:0\ninventory: [ inventory.yaml ]\n", "  []\n");
     let daemon = Daemon::start(&home).await;
     home.write(
         "driftd.yaml",
-        "inventory: [ inventory.yaml ]\nroutes2: []\npeople: [ { name: a, token: { credential: a } } ]\n",
+        "inventory: [ inventory.yaml ]\nroutes2: []\npeople: [ { name: a, token: { credential: a }, may: decide } ]\n",
     );
     for verb in [&["targets"][..], &["drift"], &["alerts"], &["review"], &["history"], &["store", "check"]] {
         let said = home.driftd(verb).await;
@@ -177,7 +177,7 @@ async fn a_daemon_is_asked_also_beside_a_wrong_file_of_its_own_and_secrets_that_
     assert!(err(&said).contains("driftd.yaml:1:10: `control` has to be a path"), "{}", err(&said));
     daemon.stop().await;
     // Without a daemon, secrets of people and receivers are nothing that an answer needs.
-    home.write("driftd.yaml", "inventory: [ inventory.yaml ]\npeople: [ { name: a, token: { credential: a } } ]\n");
+    home.write("driftd.yaml", "inventory: [ inventory.yaml ]\npeople: [ { name: a, token: { credential: a }, may: decide } ]\n");
     for verb in [&["targets"][..], &["history"], &["store", "check"]] {
         let said = home.driftd(verb).await;
         assert_eq!(said.status.code(), Some(0), "{verb:?}: {}", err(&said));
