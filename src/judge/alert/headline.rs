@@ -94,6 +94,13 @@ fn sight_lost(story: &Story<'_>, told: &[UnitStory<'_>]) -> String {
         let room = MAX.saturating_sub(phrase.len() + tail.len() + 1);
         return format!("{} {phrase}{tail}", text::ascii(&host, room));
     }
-    let facets = first.sight_facets();
-    if facets.is_empty() { format!("{phrase}; not watched now") } else { format!("{phrase}: {}", facets.join(", ")) }
+    if first.loses_credential() {
+        return format!("{phrase}; part not watched");
+    }
+    let facets: Vec<String> = first.sight_facets().into_iter().map(words::facet).collect();
+    if facets.is_empty() {
+        return format!("{phrase}; not watched now");
+    }
+    let named = format!("{phrase}: {}", facets.join(", "));
+    if named.len() <= MAX { named } else { format!("{phrase}; {} unseen", words::count(facets.len(), "part")) }
 }
