@@ -86,6 +86,12 @@ impl Coverage {
     }
 }
 
+/// A facet in a sentence: `tools`, `tools (with our credential)`.
+#[must_use]
+pub fn facet(name: FacetName) -> String {
+    words::facet(name)
+}
+
 /// The findings of a look that are worth more than a mention, the worst first.
 #[must_use]
 pub fn findings(look: &Look) -> Vec<&Check> {

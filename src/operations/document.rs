@@ -257,6 +257,9 @@ pub struct Reviewed {
     pub unreviewed: u32,
     /// Facets that wait for a person.
     pub awaiting: Vec<String>,
+    /// What its newest snapshot lists; left out for targets far down a long list.
+    #[serde(default)]
+    pub shows: Vec<Shown>,
     /// What was found, the worst first.
     pub findings: Vec<ReviewFinding>,
     /// Findings that were cut.
@@ -265,6 +268,19 @@ pub struct Reviewed {
     pub stands: Vec<String>,
     /// The command that accepts it; empty before a first scan has ended.
     pub accept: String,
+}
+
+/// A list of a target, as it was seen last.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Shown {
+    /// `tools`, `prompts`, `resources`, `templates`; with our credential, it says so.
+    pub what: String,
+    /// How many.
+    pub count: u32,
+    /// Names of the first tools; no other list's.
+    pub names: Vec<String>,
+    /// Those that are not named.
+    pub more: u32,
 }
 
 /// A finding of a target's newest scan.
