@@ -194,17 +194,28 @@ fn alerts(messages: &[document::Message], style: Style) -> String {
             state,
             message.attempts.to_string(),
             instant(message.at),
-            maybe(message.next_at),
+            next_try(message),
             message.kind.clone(),
             message.incident.clone().unwrap_or_else(|| "-".to_owned()),
-            if message.target.is_empty() {
-                message.headline.clone()
-            } else {
-                format!("{}: {}", message.target, message.headline)
-            },
+            what(message),
         ]);
     }
     table.page(style)
+}
+
+/// When it is tried again, and whom that waits for.
+fn next_try(message: &document::Message) -> String {
+    let at = maybe(message.next_at);
+    message.waits_for.as_ref().map_or_else(|| at.clone(), |why| format!("{at} ({why})"))
+}
+
+/// Whom it is about, and what it says; what is about several targets, or none, is driftd's own.
+fn what(message: &document::Message) -> String {
+    match message.target.as_str() {
+        "" if message.headline.starts_with("driftd ") => message.headline.clone(),
+        "" => format!("driftd: {}", message.headline),
+        target => format!("{target}: {}", message.headline),
+    }
 }
 
 fn tried(trial: &document::Trial) -> String {
@@ -222,14 +233,19 @@ fn tried(trial: &document::Trial) -> String {
     page
 }
 
+/// `1 try`, `2 tries`
+fn tries(n: u32) -> String {
+    if n == 1 { "1 try".to_owned() } else { format!("{n} tries") }
+}
+
 fn alert(full: &document::MessageInFull) -> String {
     let message = &full.message;
-    let mut page = format!("{} to {}: {}, {} tries\n", message.id, message.receiver, message.state, message.attempts);
+    let mut page = format!("{} to {}: {}, {}\n", message.id, message.receiver, message.state, tries(message.attempts));
     if let Some(error) = &message.error {
         let _ = writeln!(page, "last try: {}", text::inert(error, 300));
     }
-    if let Some(next) = message.next_at {
-        let _ = writeln!(page, "next try: {}", instant(next));
+    if message.next_at.is_some() {
+        let _ = writeln!(page, "next try: {}", next_try(message));
     }
     if message.state == "dead" {
         let _ = writeln!(page, "send it again: driftd alerts retry {}", message.id);

@@ -350,7 +350,7 @@ pub struct Message {
     pub kind: String,
     /// `4F7K2.1`; none for what is told of the fleet or of driftd itself.
     pub incident: Option<String>,
-    /// The target; empty where it is about none.
+    /// The target; empty where it is about none, or about several of the fleet.
     pub target: String,
     /// What it says.
     pub headline: String,
@@ -362,6 +362,9 @@ pub struct Message {
     pub at: Timestamp,
     /// When the next try is due.
     pub next_at: Option<Timestamp>,
+    /// What that waits for, where it is not the message's own turn: `receiver rests`, `receiver suspended`.
+    #[serde(default)]
+    pub waits_for: Option<String>,
     /// When it arrived.
     pub sent_at: Option<Timestamp>,
     /// Why the last try failed.
