@@ -128,8 +128,11 @@ fn decided(decided: &document::Decided) -> String {
     };
     let mut page = String::new();
     let _ = writeln!(page, "{done} for {} by {}", decided.target, decided.who);
-    for place in &decided.places {
+    for place in decided.places.iter().take(NAMED) {
         let _ = writeln!(page, "  {}", text::inert(place, 300));
+    }
+    if decided.places.len() > NAMED {
+        let _ = writeln!(page, "  and {} more", decided.places.len() - NAMED);
     }
     if let (Some(first), Some(last)) = (decided.entries.first(), decided.entries.last()) {
         let entries = if first == last { format!("entry {first}") } else { format!("entries {first} to {last}") };
@@ -270,12 +273,17 @@ fn history(lines: &[document::HistoryLine], style: Style) -> String {
     table.page(style)
 }
 
-/// Names shown of a kind of change; the others are counted.
+/// Names shown of a list; the others are counted.
 const NAMED: usize = 20;
+
+/// `1 target`, `2 targets`
+fn counted(n: usize, noun: &str) -> String {
+    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+}
 
 fn reloaded(reloaded: &Reloaded) -> String {
     let changes = &reloaded.changes;
-    let mut page = format!("the configuration is in force: {} targets\n", reloaded.targets);
+    let mut page = format!("the configuration is in force: {}\n", counted(reloaded.targets, "target"));
     let ids = |ids: &[TargetId]| ids.iter().map(ToString::to_string).collect::<Vec<_>>();
     for (what, names) in [
         ("added", ids(&changes.added)),
