@@ -112,7 +112,7 @@ fn drifts(incidents: &[document::Incident]) -> String {
 }
 
 fn drift(full: &document::IncidentInFull) -> String {
-    let mut page = as_mailed(&full.alert, &full.full_diff);
+    let mut page = in_full(&full.alert, &full.full_diff);
     let revision = full.alert.incident.as_ref().map_or(full.newest_revision, |incident| incident.revision);
     if revision != full.newest_revision {
         let _ = writeln!(page, "\nThis is revision {revision}; the newest is {}.", full.newest_revision);
@@ -254,7 +254,7 @@ fn alert(full: &document::MessageInFull) -> String {
         let _ = writeln!(page, "send it again: driftd alerts retry {}", message.id);
     }
     page.push('\n');
-    page.push_str(&as_mailed(&full.alert, ""));
+    page.push_str(&in_full(&full.alert, ""));
     page
 }
 
@@ -319,7 +319,7 @@ fn reloaded(reloaded: &Reloaded) -> String {
     page
 }
 
-/// An alert reads the same wherever it is read.
-fn as_mailed(alert: &Alert, full_diff: &str) -> String {
-    message::mail_text(&Body { alert: alert.clone(), full_diff: full_diff.to_owned(), reply: false })
+/// An alert reads the same wherever it is read, but for what only a mail has.
+fn in_full(alert: &Alert, full_diff: &str) -> String {
+    message::terminal_text(&Body { alert: alert.clone(), full_diff: full_diff.to_owned(), reply: false })
 }
