@@ -323,3 +323,53 @@ fn reloaded(reloaded: &Reloaded) -> String {
 fn in_full(alert: &Alert, full_diff: &str) -> String {
     message::terminal_text(&Body { alert: alert.clone(), full_diff: full_diff.to_owned(), reply: false })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(target: &str, headline: &str) -> document::Message {
+        document::Message {
+            id: "m-1".to_owned(),
+            receiver: "hook".to_owned(),
+            kind: "fleet.report".to_owned(),
+            incident: None,
+            target: target.to_owned(),
+            headline: headline.to_owned(),
+            state: "pending".to_owned(),
+            attempts: 1,
+            at: jiff::Timestamp::UNIX_EPOCH,
+            next_at: Some(jiff::Timestamp::UNIX_EPOCH),
+            waits_for: Some("receiver rests".to_owned()),
+            sent_at: None,
+            error: None,
+        }
+    }
+
+    #[test]
+    fn a_message_of_the_fleet_is_told_as_driftds_own() {
+        assert_eq!(what(&message("", "8 new targets are watched")), "driftd: 8 new targets are watched");
+        assert_eq!(what(&message("", "driftd was offline for 1 h")), "driftd was offline for 1 h");
+        assert_eq!(what(&message("x0", "gone: 2")), "x0: gone: 2");
+    }
+
+    #[test]
+    fn a_message_says_whom_its_next_try_waits_for() {
+        let shown = next_try(&message("x0", "gone: 2"));
+        assert!(shown.ends_with(" (receiver rests)"), "{shown}");
+    }
+
+    #[test]
+    fn a_decision_on_very_many_places_names_some() {
+        let decided = document::Decided {
+            action: "accept".to_owned(),
+            target: "everything".to_owned(),
+            places: (0..150).map(|n| format!("place-{n}")).collect(),
+            entries: vec![1],
+            who: "person:ops".to_owned(),
+            incident: None,
+        };
+        let page = self::decided(&decided);
+        assert!(page.lines().count() < 25 && page.contains("  and 130 more\n"), "{page}");
+    }
+}
