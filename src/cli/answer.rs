@@ -113,7 +113,7 @@ fn drifts(incidents: &[document::Incident]) -> String {
 }
 
 fn drift(full: &document::IncidentInFull) -> String {
-    let mut page = as_mailed(&full.alert, &full.full_diff);
+    let mut page = in_full(&full.alert, &full.full_diff);
     let revision = full.alert.incident.as_ref().map_or(full.newest_revision, |incident| incident.revision);
     if revision != full.newest_revision {
         let _ = writeln!(page, "\nThis is revision {revision}; the newest is {}.", full.newest_revision);
@@ -129,8 +129,11 @@ fn decided(decided: &document::Decided) -> String {
     };
     let mut page = String::new();
     let _ = writeln!(page, "{done} for {} by {}", decided.target, decided.who);
-    for place in &decided.places {
+    for place in decided.places.iter().take(NAMED) {
         let _ = writeln!(page, "  {}", text::inert(place, 300));
+    }
+    if decided.places.len() > NAMED {
+        let _ = writeln!(page, "  and {} more", decided.places.len() - NAMED);
     }
     if let (Some(first), Some(last)) = (decided.entries.first(), decided.entries.last()) {
         let entries = if first == last { format!("entry {first}") } else { format!("entries {first} to {last}") };
@@ -195,17 +198,28 @@ fn alerts(messages: &[document::Message], style: Style) -> String {
             state,
             message.attempts.to_string(),
             instant(message.at),
-            maybe(message.next_at),
+            next_try(message),
             message.kind.clone(),
             message.incident.clone().unwrap_or_else(|| "-".to_owned()),
-            if message.target.is_empty() {
-                message.headline.clone()
-            } else {
-                format!("{}: {}", message.target, message.headline)
-            },
+            what(message),
         ]);
     }
     table.page(style)
+}
+
+/// When it is tried again, and whom that waits for.
+fn next_try(message: &document::Message) -> String {
+    let at = maybe(message.next_at);
+    message.waits_for.as_ref().map_or_else(|| at.clone(), |why| format!("{at} ({why})"))
+}
+
+/// Whom it is about, and what it says; what is about several targets, or none, is driftd's own.
+fn what(message: &document::Message) -> String {
+    match message.target.as_str() {
+        "" if message.headline.starts_with("driftd ") => message.headline.clone(),
+        "" => format!("driftd: {}", message.headline),
+        target => format!("{target}: {}", message.headline),
+    }
 }
 
 fn tried(trial: &document::Trial) -> String {
@@ -223,20 +237,25 @@ fn tried(trial: &document::Trial) -> String {
     page
 }
 
+/// `1 try`, `2 tries`
+fn tries(n: u32) -> String {
+    if n == 1 { "1 try".to_owned() } else { format!("{n} tries") }
+}
+
 fn alert(full: &document::MessageInFull) -> String {
     let message = &full.message;
-    let mut page = format!("{} to {}: {}, {} tries\n", message.id, message.receiver, message.state, message.attempts);
+    let mut page = format!("{} to {}: {}, {}\n", message.id, message.receiver, message.state, tries(message.attempts));
     if let Some(error) = &message.error {
         let _ = writeln!(page, "last try: {}", text::inert(error, 300));
     }
-    if let Some(next) = message.next_at {
-        let _ = writeln!(page, "next try: {}", instant(next));
+    if message.next_at.is_some() {
+        let _ = writeln!(page, "next try: {}", next_try(message));
     }
     if message.state == "dead" {
         let _ = writeln!(page, "send it again: driftd alerts retry {}", message.id);
     }
     page.push('\n');
-    page.push_str(&as_mailed(&full.alert, ""));
+    page.push_str(&in_full(&full.alert, ""));
     page
 }
 
@@ -276,12 +295,17 @@ fn history(lines: &[document::HistoryLine], style: Style) -> String {
     table.page(style)
 }
 
-/// Names shown of a kind of change; the others are counted.
+/// Names shown of a list; the others are counted.
 const NAMED: usize = 20;
+
+/// `1 target`, `2 targets`
+fn counted(n: usize, noun: &str) -> String {
+    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+}
 
 fn reloaded(reloaded: &Reloaded) -> String {
     let changes = &reloaded.changes;
-    let mut page = format!("the configuration is in force: {} targets\n", reloaded.targets);
+    let mut page = format!("the configuration is in force: {}\n", counted(reloaded.targets, "target"));
     let ids = |ids: &[TargetId]| ids.iter().map(ToString::to_string).collect::<Vec<_>>();
     for (what, names) in [
         ("added", ids(&changes.added)),
@@ -317,7 +341,57 @@ fn reloaded(reloaded: &Reloaded) -> String {
     page
 }
 
-/// An alert reads the same wherever it is read.
-fn as_mailed(alert: &Alert, full_diff: &str) -> String {
-    message::mail_text(&Body { alert: alert.clone(), full_diff: full_diff.to_owned(), reply: false })
+/// An alert reads the same wherever it is read, but for what only a mail has.
+fn in_full(alert: &Alert, full_diff: &str) -> String {
+    message::terminal_text(&Body { alert: alert.clone(), full_diff: full_diff.to_owned(), reply: false })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(target: &str, headline: &str) -> document::Message {
+        document::Message {
+            id: "m-1".to_owned(),
+            receiver: "hook".to_owned(),
+            kind: "fleet.report".to_owned(),
+            incident: None,
+            target: target.to_owned(),
+            headline: headline.to_owned(),
+            state: "pending".to_owned(),
+            attempts: 1,
+            at: jiff::Timestamp::UNIX_EPOCH,
+            next_at: Some(jiff::Timestamp::UNIX_EPOCH),
+            waits_for: Some("receiver rests".to_owned()),
+            sent_at: None,
+            error: None,
+        }
+    }
+
+    #[test]
+    fn a_message_of_the_fleet_is_told_as_driftds_own() {
+        assert_eq!(what(&message("", "8 new targets are watched")), "driftd: 8 new targets are watched");
+        assert_eq!(what(&message("", "driftd was offline for 1 h")), "driftd was offline for 1 h");
+        assert_eq!(what(&message("x0", "gone: 2")), "x0: gone: 2");
+    }
+
+    #[test]
+    fn a_message_says_whom_its_next_try_waits_for() {
+        let shown = next_try(&message("x0", "gone: 2"));
+        assert!(shown.ends_with(" (receiver rests)"), "{shown}");
+    }
+
+    #[test]
+    fn a_decision_on_very_many_places_names_some() {
+        let decided = document::Decided {
+            action: "accept".to_owned(),
+            target: "everything".to_owned(),
+            places: (0..150).map(|n| format!("place-{n}")).collect(),
+            entries: vec![1],
+            who: "person:ops".to_owned(),
+            incident: None,
+        };
+        let page = self::decided(&decided);
+        assert!(page.lines().count() < 25 && page.contains("  and 130 more\n"), "{page}");
+    }
 }

@@ -12,6 +12,7 @@ use super::{InitArgs, page, progress, scan};
 use crate::config::{self, Described};
 use crate::model::observation::Outcome;
 use crate::model::snapshot::Snapshot;
+use crate::model::target::TargetId;
 use crate::secret::Environment;
 
 mod files;
@@ -141,7 +142,7 @@ fn asked(args: &InitArgs) -> anyhow::Result<InitArgs> {
     let mut args = args.clone();
     args.url = question("URL of an MCP server to watch (empty: none yet)")?;
     if args.url.is_some() {
-        args.id = question("its id in the inventory (empty: made of its host)")?;
+        args.id = id_asked()?;
         args.token_env = question("environment variable with its bearer token (empty: it needs none)")?;
     }
     args.webhook = question("webhook to tell: its URL, or the environment variable that holds it (empty: none)")?;
@@ -152,6 +153,17 @@ fn asked(args: &InitArgs) -> anyhow::Result<InitArgs> {
         args.smtp_user = question("the relay's user (empty: it needs none)")?;
     }
     Ok(args)
+}
+
+/// An id that is none is asked for again at once, and not refused after all that follows.
+fn id_asked() -> anyhow::Result<Option<String>> {
+    loop {
+        let Some(id) = question("its id in the inventory (empty: made of its host)")? else { return Ok(None) };
+        match id.parse::<TargetId>() {
+            Ok(_) => return Ok(Some(id)),
+            Err(error) => page::write(&format!("{id:?}: {error}\n"))?,
+        }
+    }
 }
 
 fn question(words: &str) -> anyhow::Result<Option<String>> {

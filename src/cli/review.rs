@@ -115,13 +115,20 @@ fn shown(one: &Reviewed) -> String {
         None => "watched in full".to_owned(),
         Some(missing) => text::inert(missing, 400),
     };
-    let _ = writeln!(page, "  {watched}; {} of {} facets not reviewed", one.unreviewed, one.facets);
+    let _ = writeln!(page, "  {watched}; {}", unreviewed(one));
+    for list in &one.shows {
+        let names = named(&list.names, list.more);
+        let names = if names.is_empty() { String::new() } else { format!(": {names}") };
+        let _ = writeln!(page, "  {} {}{names}", list.count, list.what);
+    }
     if !one.awaiting.is_empty() {
         let _ = writeln!(page, "  waits for a person: {}", one.awaiting.join(", "));
     }
     for finding in &one.findings {
         let (message, evidence) = (text::inert(&finding.message, 200), text::inert(&finding.evidence, 200));
-        let _ = writeln!(page, "  {}: {message} [{}] {evidence}", finding.severity, finding.rule);
+        // Many a finding's sentence is what was seen.
+        let evidence = if message.contains(&evidence) { String::new() } else { format!(" {evidence}") };
+        let _ = writeln!(page, "  {}: {message} [{}]{evidence}", finding.severity, finding.rule);
     }
     if one.more_findings > 0 {
         let _ = writeln!(page, "  and {} more findings", one.more_findings);
@@ -132,9 +139,76 @@ fn shown(one: &Reviewed) -> String {
     page
 }
 
+/// `add, echo and 4 more`; nothing for no names.
+fn named(names: &[String], more: u32) -> String {
+    let shown = names.iter().map(|name| text::name(name).to_string()).collect::<Vec<_>>().join(", ");
+    if more == 0 || names.is_empty() { shown } else { format!("{shown} and {more} more") }
+}
+
+/// Accepting an incident accepts places; a facet counts once a person accepted it whole.
+fn unreviewed(one: &Reviewed) -> String {
+    match (one.unreviewed, one.facets) {
+        (_, 0) => "nothing is accepted yet".to_owned(),
+        (n, all) if n == all => format!("no person has accepted a facet of it whole ({all} held as first seen)"),
+        (n, all) => format!("{n} of {all} facets held as first seen, accepted whole by no person"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::rule::Severity;
+    use crate::operations::document::{ReviewFinding, Shown};
+
+    fn reviewed() -> Reviewed {
+        Reviewed {
+            target: "everything".to_owned(),
+            url: "https://mcp.example.com/mcp".to_owned(),
+            coverage: "full".to_owned(),
+            missing: None,
+            digest: None,
+            facets: 7,
+            unreviewed: 7,
+            awaiting: Vec::new(),
+            shows: vec![
+                Shown { what: "tools".to_owned(), count: 3, names: vec!["add".to_owned(), "echo".to_owned()], more: 1 },
+                Shown { what: "prompts".to_owned(), count: 2, names: Vec::new(), more: 2 },
+            ],
+            findings: vec![ReviewFinding {
+                severity: Severity::Low,
+                rule: "tool.schema-loose".to_owned(),
+                message: "add takes anything".to_owned(),
+                evidence: "add takes anything".to_owned(),
+                remedy: String::new(),
+            }],
+            more_findings: 0,
+            stands: Vec::new(),
+            accept: String::new(),
+        }
+    }
+
+    #[test]
+    fn what_is_asked_about_is_named() {
+        let page = shown(&reviewed());
+        assert!(page.contains("  3 tools: add, echo and 1 more\n"), "{page}");
+        assert!(page.contains("  2 prompts\n"), "{page}");
+    }
+
+    #[test]
+    fn a_findings_words_stand_once() {
+        let page = shown(&reviewed());
+        assert_eq!(page.matches("add takes anything").count(), 1, "{page}");
+    }
+
+    #[test]
+    fn an_accepted_incident_is_no_accepted_facet_and_the_words_say_so() {
+        let mut one = reviewed();
+        assert_eq!(unreviewed(&one), "no person has accepted a facet of it whole (7 held as first seen)");
+        one.unreviewed = 2;
+        assert_eq!(unreviewed(&one), "2 of 7 facets held as first seen, accepted whole by no person");
+        one.facets = 0;
+        assert_eq!(unreviewed(&one), "nothing is accepted yet");
+    }
 
     #[test]
     fn an_answer_that_is_none_is_asked_for_again() {

@@ -53,7 +53,13 @@ pub(super) fn explain(output: Output, name: &str) -> anyhow::Result<Exit> {
 }
 
 fn in_words(rule: &Rule) -> String {
-    let mut page = format!("{}: {}\n\n{}\n\nWhat to do: {}\n\n", rule.id, rule.title, rule.why, rule.remedy);
+    let mut page = format!(
+        "{}: {}\n\n{}\n\nWhat to do: {}\n\n",
+        rule.id,
+        rule.title,
+        without_places(rule.why),
+        without_places(rule.remedy)
+    );
     let mut table = Table::new(&["CASE", "SEVERITY", "IMPACT"]);
     for case in rule.cases {
         table.row([case.case.to_owned(), severity(case), impact(case)]);
@@ -66,6 +72,11 @@ fn in_words(rule: &Rule) -> String {
         let _ = writeln!(page, "\nsee: {}", rule.spec);
     }
     page
+}
+
+/// A rule's sentence where it is about nothing in particular: what a message names stands as a word.
+fn without_places(words: &str) -> String {
+    words.replace(": {items}", "").replace("{items}", "them").replace("{n}", "several")
 }
 
 fn severity(case: &rules::Case) -> String {
@@ -96,8 +107,8 @@ fn document(rule: &Rule) -> Value {
         "aliases": rule.aliases,
         "cases": cases,
         "title": rule.title,
-        "why": rule.why,
-        "remedy": rule.remedy,
+        "why": without_places(rule.why),
+        "remedy": without_places(rule.remedy),
         "spec": rule.spec,
     })
 }
@@ -119,4 +130,18 @@ fn distance(left: &str, right: &str) -> usize {
         row = next;
     }
     row.last().copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_rule_is_explained_with_a_placeholder() {
+        for rule in rules::all() {
+            let (page, document) = (in_words(rule), document(rule).to_string());
+            assert!(!page.contains("{items}") && !page.contains("{n}"), "{page}");
+            assert!(!document.contains("{items}") && !document.contains("{n}"), "{document}");
+        }
+    }
 }

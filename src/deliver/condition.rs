@@ -187,8 +187,12 @@ fn words(report: &Report<'_>) -> (String, Severity, String, Vec<String>) {
     let waits = counted(report.waiting, "message waits for it", "messages wait for it");
     let given_up = counted(report.given_up, "was given up", "were given up");
     let fails = format!(
-        "{} tries in a row have failed since {}. The last: {}.",
-        condition.failures,
+        "{} since {}. The last: {}.",
+        if condition.failures == 1 {
+            "1 try has failed".to_owned()
+        } else {
+            format!("{} tries in a row have failed", condition.failures)
+        },
         minute(since),
         report.error
     );
@@ -229,7 +233,8 @@ fn words(report: &Report<'_>) -> (String, Severity, String, Vec<String>) {
 /// `no message waits for it`, `1 message waits for it`, `3 messages wait for it`
 fn counted(n: u64, one: &str, many: &str) -> String {
     match n {
-        0 => format!("none {}", many.trim_start_matches("messages ")),
+        0 if one.starts_with("message ") => format!("no {one}"),
+        0 => format!("none {one}"),
         1 => format!("1 {one}"),
         n => format!("{n} {many}"),
     }

@@ -86,6 +86,12 @@ impl Coverage {
     }
 }
 
+/// A facet in a sentence: `tools`, `tools (with our credential)`.
+#[must_use]
+pub fn facet(name: FacetName) -> String {
+    words::facet(name)
+}
+
 /// The findings of a look that are worth more than a mention, the worst first.
 #[must_use]
 pub fn findings(look: &Look) -> Vec<&Check> {
@@ -170,7 +176,7 @@ fn headline(all: usize, part: usize, nothing: usize) -> String {
     format!("{watched}{}{}", of(part, "in part"), of(nothing, "not seen"))
 }
 
-/// The worst findings of all, each rule once.
+/// The worst findings of all, each rule once, with all who have it.
 fn worst(newcomers: &[Newcomer<'_>]) -> Vec<String> {
     let mut all: Vec<(&TargetSummary, &Check)> = newcomers
         .iter()
@@ -180,17 +186,37 @@ fn worst(newcomers: &[Newcomer<'_>]) -> Vec<String> {
     all.sort_by(|(a, x), (b, y)| (y.severity, y.status, &a.id).cmp(&(x.severity, x.status, &b.id)));
     let mut lines = Vec::new();
     let mut told = Vec::<&str>::new();
-    for (target, check) in all {
+    for (_, check) in &all {
         if lines.len() == WORST {
             break;
         }
         if !told.contains(&check.rule.as_str()) {
             told.push(&check.rule);
+            let mut who: Vec<&str> = Vec::new();
+            let mut alike = true;
+            for (target, same) in all.iter().filter(|(_, other)| other.rule == check.rule) {
+                alike &= same.message == check.message;
+                if !who.contains(&target.id.as_str()) {
+                    who.push(target.id.as_str());
+                }
+            }
+            // Where the sentences differ, the one told is the worst one's.
             let message = text::inert(&check.message, SENTENCE);
-            lines.push(format!("{}: {} {message} [{}]", target.id, check.severity, check.rule));
+            let message = if alike { message } else { format!("{message}, and its like") };
+            lines.push(format!("{}: {} {message} [{}]", owners(&who), check.severity, check.rule));
         }
     }
     lines
+}
+
+/// `x0`, `x0 and x1`, `x0, x1 and 6 more`
+fn owners(ids: &[&str]) -> String {
+    match ids {
+        [one] => (*one).to_owned(),
+        [first, second] => format!("{first} and {second}"),
+        [first, second, rest @ ..] => format!("{first}, {second} and {} more", rest.len()),
+        [] => String::new(),
+    }
 }
 
 /// A list under its heading, cut with a count; `None` when it is empty.

@@ -260,6 +260,9 @@ pub struct Reviewed {
     pub unreviewed: u32,
     /// Facets that wait for a person.
     pub awaiting: Vec<String>,
+    /// What its newest snapshot lists; left out for targets far down a long list.
+    #[serde(default)]
+    pub shows: Vec<Shown>,
     /// What was found, the worst first.
     pub findings: Vec<ReviewFinding>,
     /// Findings that were cut.
@@ -268,6 +271,19 @@ pub struct Reviewed {
     pub stands: Vec<String>,
     /// The command that accepts it; empty before a first scan has ended.
     pub accept: String,
+}
+
+/// A list of a target, as it was seen last.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Shown {
+    /// `tools`, `prompts`, `resources`, `templates`; with our credential, it says so.
+    pub what: String,
+    /// How many.
+    pub count: u32,
+    /// Names of the first tools; no other list's.
+    pub names: Vec<String>,
+    /// Those that are not named.
+    pub more: u32,
 }
 
 /// A finding of a target's newest scan.
@@ -337,7 +353,7 @@ pub struct Message {
     pub kind: String,
     /// `4F7K2.1`; none for what is told of the fleet or of driftd itself.
     pub incident: Option<String>,
-    /// The target; empty where it is about none.
+    /// The target; empty where it is about none, or about several of the fleet.
     pub target: String,
     /// What it says.
     pub headline: String,
@@ -349,6 +365,9 @@ pub struct Message {
     pub at: Timestamp,
     /// When the next try is due.
     pub next_at: Option<Timestamp>,
+    /// What that waits for, where it is not the message's own turn: `receiver rests`, `receiver suspended`.
+    #[serde(default)]
+    pub waits_for: Option<String>,
     /// When it arrived.
     pub sent_at: Option<Timestamp>,
     /// Why the last try failed.

@@ -12,6 +12,7 @@ use super::reference::Reference;
 use super::words::count;
 use super::{Answer, Office, Refused, document};
 use crate::judge::{self, life, settle};
+use crate::model::condition::Condition;
 use crate::model::drift::{DriftRow, DriftState};
 use crate::model::facet::{FacetName, FacetState};
 use crate::model::fleet::Blindness;
@@ -221,12 +222,15 @@ impl Office {
 
     pub(super) async fn alerts(&self) -> Result<Answer, Refused> {
         let messages = self.store.messages(&MessageFilter { limit: 200, ..MessageFilter::default() }).await?;
-        Ok(Answer::Alerts(messages.iter().map(message_document).collect()))
+        let conditions: BTreeMap<String, Condition> = self.store.conditions().await?.into_iter().collect();
+        let document = |message: &notice::Message| message_document(message, conditions.get(&message.receiver));
+        Ok(Answer::Alerts(messages.iter().map(document).collect()))
     }
 
     pub(super) async fn alert(&self, id: &str) -> Result<Answer, Refused> {
         let message = one(self.store.message(id).await?, "message", id)?;
-        let document = message_document(&message);
+        let condition = self.store.condition(&message.receiver).await?;
+        let document = message_document(&message, Some(&condition));
         Ok(Answer::Alert(Box::new(MessageInFull { message: document, alert: message.body.alert })))
     }
 
@@ -453,21 +457,49 @@ fn why_not_told(why: &Suppressed) -> String {
     }
 }
 
-fn message_document(message: &notice::Message) -> Message {
+/// Until when a receiver takes nothing, where that is later than the message's own next try, and why.
+pub(super) fn held_back(next_at: Timestamp, condition: &Condition) -> Option<(Timestamp, &'static str)> {
+    let until = condition.not_before.filter(|until| *until > next_at)?;
+    Some((until, if condition.suspended.is_some() { "receiver suspended" } else { "receiver rests" }))
+}
+
+fn message_document(message: &notice::Message, condition: Option<&Condition>) -> Message {
     let alert = &message.body.alert;
     let waits = message.state == notice::MessageState::Pending;
+    let held = condition.filter(|_| waits).and_then(|condition| held_back(message.next_at, condition));
+    let target = match (&alert.incident, alert.targets.as_slice()) {
+        (Some(_), [first, ..]) | (None, [first]) => first.id.to_string(),
+        (_, []) | (None, _) => String::new(),
+    };
     Message {
         id: message.id.clone(),
         receiver: message.receiver.clone(),
         kind: alert.kind.as_str().to_owned(),
         incident: alert.incident.as_ref().map(|incident| format!("{}.{}", incident.id, incident.revision)),
-        target: alert.targets.first().map(|target| target.id.to_string()).unwrap_or_default(),
+        target,
         headline: alert.headline.clone(),
         state: message.state.to_string(),
         attempts: message.attempts,
         at: message.at,
-        next_at: waits.then_some(message.next_at),
+        next_at: waits.then(|| held.map_or(message.next_at, |(until, _)| until)),
+        waits_for: held.map(|(_, why)| why.to_owned()),
         sent_at: message.sent_at,
         error: message.error.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_waits_for_its_receiver_where_that_takes_longer_than_its_own_turn() {
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let resting = Condition { not_before: Some(at(60)), ..Condition::default() };
+        let suspended = Condition { suspended: Some(at(0)), ..resting.clone() };
+        assert_eq!(held_back(at(10), &resting), Some((at(60), "receiver rests")));
+        assert_eq!(held_back(at(10), &suspended), Some((at(60), "receiver suspended")));
+        assert_eq!(held_back(at(70), &resting), None);
+        assert_eq!(held_back(at(10), &Condition::default()), None);
     }
 }

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::document::{ReviewFinding, Reviewed};
+use super::document::{ReviewFinding, Reviewed, Shown};
 use super::{Answer, Office, Refused};
 use crate::judge::report::{self, Coverage};
+use crate::model::facet::{Facet, FacetName, FacetState};
 use crate::model::memory::Memory;
 use crate::model::snapshot::Look;
 use crate::model::target::TargetId;
@@ -13,6 +14,10 @@ use crate::store::{TargetRow, TargetState};
 
 /// Findings told of one target.
 const FINDINGS: usize = 5;
+/// Targets whose lists are read, values and all; further ones are listed without.
+const SHOWN: usize = 100;
+/// Tools named of one list.
+const NAMED: usize = 20;
 /// Looks read at once.
 const AT_ONCE: usize = 500;
 
@@ -31,13 +36,32 @@ impl Office {
         for part in ids.chunks(AT_ONCE) {
             looks.append(&mut self.store.looks(part).await?);
         }
-        let reviewed = waiting.iter().map(|(row, memory)| document(row, memory, looks.get(&row.summary.id))).collect();
+        let mut reviewed: Vec<Reviewed> =
+            waiting.iter().map(|(row, memory)| document(row, memory, looks.get(&row.summary.id))).collect();
+        for (one, (row, _)) in reviewed.iter_mut().zip(&waiting).take(SHOWN) {
+            let snapshot = self.store.latest_snapshot(&row.summary.id).await?;
+            one.shows = snapshot.map(|snapshot| shows(&snapshot.facets)).unwrap_or_default();
+        }
         Ok(Answer::Review(reviewed))
     }
 }
 
 fn is_unreviewed(memory: &Memory) -> bool {
     memory.baseline.values().any(|facet| !facet.reviewed) || memory.facets.values().any(|facet| facet.awaiting_approval)
+}
+
+/// The lists of a snapshot, with the names of its tools.
+fn shows(facets: &BTreeMap<FacetName, FacetState>) -> Vec<Shown> {
+    let list = |(name, state): (&FacetName, &FacetState)| {
+        name.facet.list()?;
+        let FacetState::Seen(seen) = state else { return None };
+        let items = seen.views.first()?.member("items")?.as_object()?;
+        let named = if name.facet == Facet::McpTools { NAMED } else { 0 };
+        let names: Vec<String> = items.keys().take(named).map(|name| text::inert(name, 100)).collect();
+        let (all, more) = (count(items.len()), count(items.len().saturating_sub(names.len())));
+        Some(Shown { what: report::facet(*name), count: all, names, more })
+    };
+    facets.iter().filter_map(list).collect()
 }
 
 fn document(row: &TargetRow, memory: &Memory, look: Option<&Look>) -> Reviewed {
@@ -59,6 +83,7 @@ fn document(row: &TargetRow, memory: &Memory, look: Option<&Look>) -> Reviewed {
         digest,
         facets: count(memory.baseline.len()),
         unreviewed: count(memory.baseline.values().filter(|facet| !facet.reviewed).count()),
+        shows: Vec::new(),
         awaiting: awaiting.map(|(name, _)| name.to_string()).collect(),
         more_findings: count(findings.len().saturating_sub(FINDINGS)),
         findings: findings

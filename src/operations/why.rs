@@ -84,6 +84,7 @@ impl Office {
         let all = self.store.drifts(&filter).await?;
         let rows: Vec<DriftRow> =
             all.into_iter().map(|drift| drift.row).filter(|row| row.incident == Some(found.id)).collect();
+        let conditions = self.store.conditions().await?;
         let messages =
             self.store.messages(&MessageFilter { incident: Some(found.id), ..MessageFilter::default() }).await?;
         let notices = self.store.notices(found.id).await?;
@@ -94,6 +95,7 @@ impl Office {
             incident: found,
             rows: &rows,
             messages: &messages,
+            conditions: &conditions,
             notices: &notices,
             told: &told,
             summary: &summary,

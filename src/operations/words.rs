@@ -66,7 +66,9 @@ pub fn coverage(last: &LastScan) -> TargetCoverage {
     let text = if let Some((name, reason)) = unseen.first() {
         let others = if unseen.len() > 1 { format!(" and {} more", unseen.len() - 1) } else { String::new() };
         format!("{seen} of {all}: {name}{others} unseen ({})", reason.kind.as_str())
-    } else if reads_lists || watched.is_empty() {
+    } else if watched.is_empty() {
+        "nothing yet".to_owned()
+    } else if reads_lists {
         format!("{seen} of {all}")
     } else {
         let why = reason.and_then(|(_, coverage)| coverage.reason.as_deref());

@@ -85,7 +85,13 @@ pub fn tag(body: &Body) -> String {
 /// The mail's text part: UTF-8, lines ended by `\n`, at most 72 columns but for commands and URLs of ours.
 #[must_use]
 pub fn mail_text(body: &Body) -> String {
-    mail::text(body)
+    mail::text(body, page::Medium::Mail)
+}
+
+/// The same for a terminal: without what only a mail has.
+#[must_use]
+pub fn terminal_text(body: &Body) -> String {
+    mail::text(body, page::Medium::Terminal)
 }
 
 /// The files that go with a mail: every change in full, where there are any, and the alert document.

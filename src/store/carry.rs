@@ -71,8 +71,10 @@ async fn over(conn: &mut SqliteConnection, carry: &Carry, now: Timestamp) -> Res
         drifts::put(&mut *conn, to, row).await?;
     }
     sqlx::query(
-        "UPDATE target SET first_seen = min(first_seen, (SELECT first_seen FROM target WHERE id = ?)) WHERE id = ?",
+        "UPDATE target SET first_seen = min(first_seen, (SELECT first_seen FROM target WHERE id = ?)), \
+         report = coalesce(report, (SELECT report FROM target WHERE id = ?)) WHERE id = ?",
     )
+    .bind(from.as_str())
     .bind(from.as_str())
     .bind(to.as_str())
     .execute(&mut *conn)

@@ -2,13 +2,15 @@
 
 use jiff::Timestamp;
 
-use super::targets;
+use super::{NAMED, targets};
 use crate::cli::page::{instant, wrap};
 use crate::cli::style::{Paint, Style};
 use crate::model::text;
 use crate::operations::document::{RouteLine, Why, WhyIncident, WhyTarget, WhyUnit};
 use crate::operations::words::relative;
 
+/// Places told of a unit, each with how it was confirmed; they are mostly alike.
+const SIGHTINGS: usize = 5;
 /// Columns of what stands before an answer.
 const HANG: usize = 4;
 
@@ -141,7 +143,9 @@ impl Page {
         let marked = if unit.mark == "open" { String::new() } else { format!(" ({})", unit.mark) };
         self.question(&format!("{n}{}{marked}", unit.title));
         if !unit.items.is_empty() && !unit.items.iter().all(|item| unit.title.contains(item.as_str())) {
-            self.fact("items", &unit.items.join(", "));
+            let named = unit.items.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+            let more = unit.items.len().saturating_sub(NAMED);
+            self.fact("items", &if more > 0 { format!("{named} and {more} more") } else { named });
         }
         let severity = format!("{}, {}", unit.severity.severity, unit.severity.text);
         self.out.push_str(&wrap(
@@ -152,12 +156,15 @@ impl Page {
         ));
         let case = if unit.case == "-" { String::new() } else { format!(", case {}", unit.case) };
         self.fact("rule", &format!("{}{case}: {}", unit.rule, unit.why));
-        for sighting in &unit.sightings {
+        for sighting in unit.sightings.iter().take(SIGHTINGS) {
             self.fact("seen", &sighting.place);
             self.more(&sighting.text);
             if let Some(ended) = sighting.ended_at {
                 self.more(&format!("{} {}", sighting.state, relative(ended, now)));
             }
+        }
+        if unit.sightings.len() > SIGHTINGS {
+            self.fact("seen", &format!("and {} more places (--output json has all)", unit.sightings.len() - SIGHTINGS));
         }
     }
 

@@ -99,6 +99,28 @@ fn an_overloaded_receiver_rests_as_a_whole_as_long_as_it_asks_within_limits() {
 }
 
 #[test]
+fn none_and_one_are_said_as_such() {
+    let waits = |n| counted(n, "message waits for it", "messages wait for it");
+    assert_eq!(
+        [waits(0), waits(1), waits(2)],
+        ["no message waits for it", "1 message waits for it", "2 messages wait for it"]
+    );
+    assert_eq!(counted(0, "was given up", "were given up"), "none was given up");
+    let (condition, _) = after(&[0]);
+    let report = Report {
+        say: Say::Failing,
+        receiver: "hook",
+        condition: &condition,
+        waiting: 0,
+        given_up: 0,
+        message: "m-5f0c2a",
+        error: "status 500",
+        now: at(0),
+    };
+    assert!(bulletin(&report).summary[0].starts_with("1 try has failed since"), "{:?}", bulletin(&report).summary);
+}
+
+#[test]
 fn each_report_reads_like_a_letter() {
     let (condition, _) = after(&[0, 5, 305, 2105]);
     let says = [Say::Failing, Say::Suspended, Say::GivenUp, Say::Recovered { since: at(0) }];

@@ -97,6 +97,13 @@ fn sight_lost(story: &Story<'_>, told: &[UnitStory<'_>]) -> String {
         let tail = if host.len() <= room(&in_full) { in_full } else { format!("; {targets}") };
         return format!("{} {phrase}{tail}", text::ascii(&host, room(&tail)));
     }
-    let facets = first.sight_facets();
-    if facets.is_empty() { format!("{phrase}; not watched now") } else { format!("{phrase}: {}", facets.join(", ")) }
+    if first.loses_credential() {
+        return format!("{phrase}; part not watched");
+    }
+    let facets: Vec<String> = first.sight_facets().into_iter().map(words::facet).collect();
+    if facets.is_empty() {
+        return format!("{phrase}; not watched now");
+    }
+    let named = format!("{phrase}: {}", facets.join(", "));
+    if named.len() <= MAX { named } else { format!("{phrase}; {} unseen", words::count(facets.len(), "part")) }
 }

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 
 use crate::model::alert::AlertType;
 use crate::model::drift::{Detail, Drift};
-use crate::model::facet::{Facet, FacetName};
+use crate::model::facet::{Face, Facet, FacetName};
 use crate::model::incident::{EndReason, UnitMark};
 use crate::model::text;
 
@@ -242,7 +242,7 @@ fn sight_lost(story: &Story<'_>, told: &[UnitStory<'_>]) -> Vec<String> {
     let last = story.memory.scans.last_ok.map(|at| format!("Seen in full last: {}. ", words::minute(at)));
     vec![
         what,
-        format!("Not watched meanwhile: {}.", not_watched(story, told)),
+        not_watched(story, told),
         format!("{}What was accepted stays; nothing is judged on what is not seen.", last.unwrap_or_default()),
         "driftd goes on asking, more rarely the longer it lasts.".to_owned(),
     ]
@@ -269,22 +269,32 @@ fn of_host(story: &Story<'_>, ids: &[String]) -> String {
     format!("{}, all on {}", words::list(&shown), text::inert(&host::name(&story.target.url), 100))
 }
 
-/// The facets that cannot be watched while sight is lost; of a host, its targets.
+/// What cannot be watched while sight is lost: facets, or all that our credential shows; of a host, its targets.
 fn not_watched(story: &Story<'_>, told: &[UnitStory<'_>]) -> String {
     if story.incident.is_shared() {
         let standing = told.iter().filter(|told| told.unit.mark.stands());
         let ids: Vec<String> = standing.flat_map(|told| told.unit.items.iter().cloned()).collect();
-        return of_host(story, &ids);
+        return format!("Not watched meanwhile: {}.", of_host(story, &ids));
     }
     let standing = || told.iter().filter(|told| told.unit.mark.stands());
     let whole = standing().any(|told| told.sight_facets().is_empty());
-    let named: Vec<String> = if whole {
-        let held = story.memory.baseline.keys().filter(|name| name.facet != Facet::Scan);
-        held.map(|name: &FacetName| words::facet(*name)).collect()
+    let mut names: Vec<FacetName> = if whole {
+        story.memory.baseline.keys().filter(|name| name.facet != Facet::Scan).copied().collect()
     } else {
         standing().flat_map(UnitStory::sight_facets).collect()
     };
-    if named.is_empty() { "everything".to_owned() } else { words::list(&named) }
+    // Without its handshake nothing else of a face is seen, whether or not each facet is told by itself.
+    let credential = !whole && standing().any(UnitStory::loses_credential);
+    names.retain(|name| !(credential && name.face == Face::Auth));
+    let named: Vec<String> = names.into_iter().map(words::facet).collect();
+    match (credential, named.as_slice()) {
+        (true, []) => "Nothing that our credential shows is watched meanwhile.".to_owned(),
+        (true, _) => {
+            format!("Nothing that our credential shows is watched meanwhile, nor are these: {}.", words::list(&named))
+        }
+        (false, []) => "Not watched meanwhile: everything.".to_owned(),
+        (false, _) => format!("Not watched meanwhile: {}.", words::list(&named)),
+    }
 }
 
 fn sight_back(story: &Story<'_>, told: &[UnitStory<'_>]) -> Vec<String> {

@@ -4,9 +4,10 @@ use super::*;
 use crate::model::alert::Alert;
 use crate::model::drift::Detail;
 use crate::model::facet::Facet;
-use crate::model::incident::{EndReason, Ended, Unit};
+use crate::model::incident::{EndReason, Ended, IncidentKind, Unit, UnitMark};
 use crate::model::json::Json;
 use crate::model::policy::Consumer;
+use crate::model::rule::{Impact, Severity};
 use crate::model::text;
 
 mod fixture;
@@ -134,6 +135,30 @@ fn lost_sight_says_since_when_and_what_is_not_watched() {
     assert_eq!(body.alert.headline, "does not answer; not watched now");
     assert_eq!((body.alert.commands.accept.as_str(), body.alert.commands.ack.is_empty()), ("", false));
     insta::assert_snapshot!("sight_lost", pretty(&body));
+}
+
+#[test]
+fn a_refused_credential_says_that_nothing_it_shows_is_watched() {
+    let mut world = empty(IncidentKind::Sight);
+    let rule = Json::from("scan.credential-rejected");
+    let title = "mcp.handshake@auth: our credential is refused";
+    let sight = drift(Facet::Scan, &["mcp.handshake@auth"], None, Some(rule), Vec::new());
+    world.unit(("scan.credential-rejected", "-"), (Severity::High, &[Impact::Operational]), title, vec![sight]);
+    let alert = world.tell(AlertType::SightLost, at(900)).alert;
+    assert_eq!(alert.headline, "refuses our credential; part not watched");
+    assert_eq!(alert.summary[1], "Nothing that our credential shows is watched meanwhile.");
+}
+
+#[test]
+fn parts_too_many_for_a_headline_are_counted() {
+    let mut world = empty(IncidentKind::Sight);
+    let places = ["mcp.tools@auth", "mcp.prompts@auth", "mcp.resources@auth"];
+    let rule = Json::from("scan.http-error");
+    let sights = places.map(|place| drift(Facet::Scan, &[place], None, Some(rule.clone()), Vec::new()));
+    let title = "three parts answer 500";
+    world.unit(("scan.http-error", "-"), (Severity::High, &[Impact::Operational]), title, sights.to_vec());
+    let alert = world.tell(AlertType::SightLost, at(900)).alert;
+    assert_eq!(alert.headline, "answers with an error status; 3 parts unseen");
 }
 
 #[test]

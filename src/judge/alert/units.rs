@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::alert::{AlertType, AlertUnit, Section};
 use crate::model::drift::{Detail, DriftRow, Fingerprint};
-use crate::model::facet::FacetName;
+use crate::model::facet::{Face, Facet, FacetName};
 use crate::model::incident::{Member, Unit};
 use crate::model::pointer::Pointer;
 use crate::model::policy::Policy;
@@ -65,9 +65,14 @@ impl UnitStory<'_> {
     }
 
     /// For sight: the facets that could not be read; empty when it is the endpoint.
-    pub(super) fn sight_facets(&self) -> Vec<String> {
+    pub(super) fn sight_facets(&self) -> Vec<FacetName> {
         let names = self.unit.members.iter().filter_map(|member| member.path.token(0));
-        names.filter_map(|token| token.parse::<FacetName>().ok()).map(words::facet).collect()
+        names.filter_map(|token| token.parse::<FacetName>().ok()).collect()
+    }
+
+    /// For sight: whether nothing is seen of what our credential shows, since no conversation with it begins.
+    pub(super) fn loses_credential(&self) -> bool {
+        self.sight_facets().contains(&FacetName::of(Facet::McpHandshake, Face::Auth))
     }
 
     /// First sight of any of its drifts.

@@ -25,7 +25,9 @@ pub(in crate::judge) fn minute(at: Timestamp) -> String {
 pub(in crate::judge) fn range(from: Timestamp, to: Timestamp) -> String {
     let day = |at: Timestamp| at.strftime("%Y-%m-%d").to_string();
     let start = from.strftime("%Y-%m-%d %H:%M");
-    if day(from) == day(to) {
+    if minute(from) == minute(to) {
+        minute(from)
+    } else if day(from) == day(to) {
         format!("{start} to {}", to.strftime("%H:%M UTC"))
     } else {
         format!("{start} to {}", minute(to))
@@ -99,6 +101,13 @@ pub(in crate::judge) fn clause(title: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_minute_is_shown_once() {
+        let at = |second| Timestamp::from_second(second).unwrap();
+        assert_eq!(range(at(0), at(1)), "1970-01-01 00:00 UTC");
+        assert_eq!(range(at(0), at(60)), "1970-01-01 00:00 to 00:01 UTC");
+    }
 
     #[test]
     fn spans_name_their_two_largest_parts() {

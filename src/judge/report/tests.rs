@@ -103,13 +103,26 @@ fn a_first_round_is_one_report_with_the_three_worst_rules() {
     assert_eq!(
         section(&bulletin, "Worth a look"),
         [
-            "a: critical tool.hidden-text was found [tool.hidden-text]",
+            "a and b: critical tool.hidden-text was found [tool.hidden-text]",
             "b: high res.sensitive was found [res.sensitive]",
             "b: medium mcp.version-outdated was found [mcp.version-outdated]",
         ]
     );
     assert_eq!(section(&bulletin, "Not seen yet"), ["d: not looked at yet"]);
     assert_eq!(section(&bulletin, "How to trust")[0], "driftd review");
+}
+
+#[test]
+fn a_finding_that_many_have_names_two_and_counts_the_rest() {
+    let mut noisy = look();
+    noisy.checks = vec![finding("tool.schema-loose", Severity::Low), finding("tool.schema-loose", Severity::Low)];
+    let targets: Vec<TargetSummary> = (0..8).map(|n| target(&format!("x{n}"))).collect();
+    let newcomers: Vec<Newcomer<'_>> = targets.iter().map(|target| Newcomer { target, look: Some(&noisy) }).collect();
+    let bulletin = first_round(&newcomers, "key".to_owned());
+    assert_eq!(
+        section(&bulletin, "Worth a look"),
+        ["x0, x1 and 6 more: low tool.schema-loose was found [tool.schema-loose]"]
+    );
 }
 
 #[test]

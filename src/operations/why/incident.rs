@@ -8,6 +8,7 @@ use super::target::waits;
 use super::{routes, wishes};
 use crate::judge::{life, notices, rules};
 use crate::model::alert::AlertType;
+use crate::model::condition::Condition;
 use crate::model::confirm::Confirm;
 use crate::model::drift::{DriftRow, DriftState};
 use crate::model::incident::{Incident, IncidentId, IncidentKind, Unit};
@@ -26,6 +27,7 @@ pub(super) struct Known<'a> {
     pub(super) incident: &'a Incident,
     pub(super) rows: &'a [DriftRow],
     pub(super) messages: &'a [Message],
+    pub(super) conditions: &'a [(String, Condition)],
     pub(super) notices: &'a [NoticeRow],
     pub(super) told: &'a [Told],
     pub(super) summary: &'a TargetSummary,
@@ -74,7 +76,7 @@ pub(super) fn why(known: &Known<'_>) -> WhyIncident {
         units: incident.units.iter().map(|one| unit(one, known)).collect(),
         untold: untold(known, &routes),
         routes,
-        messages: known.messages.iter().map(message).collect(),
+        messages: known.messages.iter().map(|one| message(one, known.conditions)).collect(),
         notices: known.notices.iter().map(|row| notice(row, known.now)).collect(),
     }
 }
@@ -238,16 +240,24 @@ const fn opening(kind: IncidentKind) -> AlertType {
     }
 }
 
-fn message(message: &Message) -> WhyMessage {
+fn message(message: &Message, conditions: &[(String, Condition)]) -> WhyMessage {
+    let condition =
+        conditions.iter().find(|(receiver, _)| *receiver == message.receiver).map(|(_, condition)| condition);
+    let held = condition.and_then(|condition| read::held_back(message.next_at, condition));
     let tries = if message.attempts == 1 { "1 try".to_owned() } else { format!("{} tries", message.attempts) };
     let failed = message.error.as_ref().map(|error| format!("; the last: {}", text::inert(error, 200)));
     let failed = failed.unwrap_or_default();
     let text = match (message.state, message.sent_at) {
         (MessageState::Sent, Some(at)) => format!("arrived at {} ({tries})", instant(at)),
         (MessageState::Sent, None) => format!("arrived ({tries})"),
-        (MessageState::Pending, _) if message.attempts == 0 => "on its way".to_owned(),
+        (MessageState::Pending, _) if message.attempts == 0 => match held {
+            Some((until, why)) => format!("waits until {} ({why})", instant(until)),
+            None => "on its way".to_owned(),
+        },
         (MessageState::Pending, _) => {
-            format!("not arrived after {tries}; the next at {}{failed}", instant(message.next_at))
+            let (next, why) =
+                held.map_or((message.next_at, String::new()), |(until, why)| (until, format!(" ({why})")));
+            format!("not arrived after {tries}; the next at {}{why}{failed}", instant(next))
         }
         (MessageState::Dead, _) => format!(
             "given up after {tries}{failed}; `driftd alerts retry {}` sends it again",

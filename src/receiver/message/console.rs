@@ -2,6 +2,7 @@
 
 use crate::model::alert::{AlertType, AlertUnit};
 use crate::model::drift::Detail;
+use crate::model::incident::UnitMark;
 use crate::model::notice::Body;
 use crate::model::rule::Severity;
 use crate::model::text;
@@ -69,7 +70,11 @@ pub(super) fn text(body: &Body, colour: Colour) -> String {
 
 /// A unit in a line, and its most telling detail in another.
 fn unit_lines(unit: &AlertUnit, colour: Colour) -> Vec<String> {
-    let severity = painted(&format!("{:<8}", unit.severity.as_str()), unit.severity, colour);
+    // How bad it was matters no more once it is over; how it ended does.
+    let severity = match ended(unit.mark) {
+        Some(how) => format!("{how:<8}"),
+        None => painted(&format!("{:<8}", unit.severity.as_str()), unit.severity, colour),
+    };
     let start = format!("  {:>3}. ", unit.n);
     let mut title = text::inert(&unit.title, 160);
     let named = matches!(unit.items.as_slice(), [only] if title.contains(&text::item(only)));
@@ -90,6 +95,17 @@ fn unit_lines(unit: &AlertUnit, colour: Colour) -> Vec<String> {
     }
     lines.extend(unit.details.iter().take(told(unit)).map(telling));
     lines
+}
+
+/// How a unit ended, in eight columns.
+const fn ended(mark: UnitMark) -> Option<&'static str> {
+    match mark {
+        UnitMark::Pending | UnitMark::Open | UnitMark::Rejected => None,
+        UnitMark::Reverted => Some("back"),
+        UnitMark::Ignored => Some("ignored"),
+        UnitMark::Accepted => Some("accepted"),
+        UnitMark::Retired => Some("retired"),
+    }
 }
 
 /// How many details a unit is told with: one; of a critical one also what it quotes (hidden words spelled out).

@@ -7,7 +7,7 @@ use crate::model::notice::Body;
 use crate::model::text;
 
 use super::names;
-use super::page::Page;
+use super::page::{Medium, Page};
 
 mod brief;
 mod knows;
@@ -19,9 +19,9 @@ const ITEMS: usize = 40;
 const LINES: usize = 400;
 
 /// The text part.
-pub(super) fn text(body: &Body) -> String {
+pub(super) fn text(body: &Body, medium: Medium) -> String {
     let alert = &body.alert;
-    let mut page = Page::default();
+    let mut page = Page::of(medium);
     for line in &alert.summary {
         page.words("", 0, &text::inert(line, 600));
     }
@@ -52,7 +52,7 @@ fn passages(alert: &Alert, page: &mut Page) {
         }
         let more = passage.lines.len().saturating_sub(LINES);
         if more > 0 {
-            page.line(&format!("And {more} more: attachment."));
+            page.line(&format!("And {more} more: {}.", page.rest()));
         }
     }
 }
@@ -87,7 +87,7 @@ fn drift(alert: &Alert, page: &mut Page) {
         settled.iter().take(ITEMS).for_each(|unit| unit::line(unit, mark(unit.mark), page));
         left_out(settled.len(), page);
         if alert.more > 0 {
-            page.words("", 0, &format!("And {} more of lesser weight: attachment.", items(alert.more)));
+            page.words("", 0, &format!("And {} more of lesser weight: {}.", items(alert.more), page.rest()));
         }
     }
     how_to_decide(alert, page);
@@ -108,7 +108,7 @@ fn blocks(alert: &Alert, units: &[&AlertUnit], tone: unit::Tone, page: &mut Page
 fn left_out(all: usize, page: &mut Page) {
     if all > ITEMS {
         page.blank();
-        page.line(&format!("And {} more here: attachment.", all - ITEMS));
+        page.line(&format!("And {} more here: {}.", all - ITEMS, page.rest()));
     }
 }
 
@@ -125,7 +125,7 @@ fn past(title: &str, alert: &Alert, page: &mut Page) {
     alert.units.iter().take(ITEMS).for_each(|unit| unit::line(unit, mark(unit), page));
     left_out(alert.units.len(), page);
     if alert.more > 0 {
-        page.line(&format!("And {} more: attachment.", items(alert.more)));
+        page.line(&format!("And {} more: {}.", items(alert.more), page.rest()));
     }
 }
 
@@ -154,12 +154,17 @@ fn how_to_decide(alert: &Alert, page: &mut Page) {
     }
     command(page, "reject", &commands.reject);
     command(page, "I am on it", &commands.ack);
-    page.words(
-        "",
-        0,
-        "Each holds for exactly what this mail shows. If the server has changed since, the command is refused and \
-         tells you so. Nothing in this mail decides by being opened or followed.",
-    );
+    let holds = match page.medium() {
+        Medium::Mail => {
+            "Each holds for exactly what this mail shows. If the server has changed since, the command is refused and \
+             tells you so. Nothing in this mail decides by being opened or followed."
+        }
+        Medium::Terminal => {
+            "Each holds for exactly what is shown here. If the server has changed since, the command is refused and \
+             tells you so."
+        }
+    };
+    page.words("", 0, holds);
     page.words("", 0, "Reject means: not trusted, stays open, agents are still not blocked.");
     let failing = alert.consumers.iter().filter(|consumer| consumer.effect == "fails");
     let names: Vec<String> = failing.map(|consumer| consumer.name.clone()).collect();

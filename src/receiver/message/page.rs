@@ -16,9 +16,38 @@ const BAR: &str = "    | ";
 #[derive(Debug, Default)]
 pub(super) struct Page {
     out: String,
+    medium: Medium,
+}
+
+/// Where a message is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Medium {
+    /// In a mail, which has attachments and is kept.
+    #[default]
+    Mail,
+    /// On a terminal, where neither is so.
+    Terminal,
 }
 
 impl Page {
+    /// An empty page for `medium`.
+    pub(super) fn of(medium: Medium) -> Self {
+        Self { out: String::new(), medium }
+    }
+
+    /// Where it is read.
+    pub(super) const fn medium(&self) -> Medium {
+        self.medium
+    }
+
+    /// Where what is left out stands.
+    pub(super) const fn rest(&self) -> &'static str {
+        match self.medium {
+            Medium::Mail => "attachment",
+            Medium::Terminal => "--output json",
+        }
+    }
+
     /// A line as it is: a command or URL of ours, which may be longer than the page.
     pub(super) fn line(&mut self, line: &str) {
         self.out.push_str(line.trim_end());

@@ -67,6 +67,24 @@ fn a_bulletin_is_a_document_without_an_incident_and_has_no_changes_to_attach() {
     assert_eq!(incident["data"].get("passages"), None, "only bulletins have them");
 }
 
+#[test]
+fn a_terminal_is_not_told_of_mail() {
+    for body in [composed!("upgrade"), composed!("sight_back"), composed!("hostile")] {
+        let page = terminal_text(&body);
+        for word in ["this mail", "Attached:", "more: attachment", "more here: attachment"] {
+            assert!(!page.contains(word), "{word} in:\n{page}");
+        }
+        assert!(page.contains("HOW DRIFTD KNOWS"), "{page}");
+    }
+}
+
+#[test]
+fn what_is_over_has_no_severity_on_the_console() {
+    let page = console(&composed!("sight_back"), Colour::Never);
+    assert!(page.contains("  1. back     the endpoint does not answer"), "{page}");
+    assert!(!page.contains("  1. high"), "{page}");
+}
+
 /// A message as a mail program shows it.
 fn mail(body: &Body) -> String {
     format!("Subject: {}\nX-Driftd: {}\n\n{}", subject(body), tag(body), mail_text(body))

@@ -2,16 +2,17 @@
 
 use super::fixtures::{
     AWKWARD, Fixture, TOOLS, accepted, approval, at, body, drift, first, id, incident, incident_id, notice, path,
-    quiet, row, unit, value, whole,
+    quiet, row, summary, unit, value, whole,
 };
 use crate::model::alert::AlertType;
+use crate::model::bulletin::Bulletin;
 use crate::model::drift::DriftState;
 use crate::model::incident::{Ack, EndReason, Ended, UnitMark};
 use crate::model::memory::LedgerHead;
 use crate::model::pointer::Pointer;
 use crate::model::rule::Severity;
-use crate::model::settlement::Settlement;
-use crate::store::{DriftFilter, Found, IncidentState};
+use crate::model::settlement::{HistoryLine, Settlement};
+use crate::store::{Carry, DriftFilter, Found, IncidentState};
 
 #[tokio::test]
 async fn a_settlement_is_memory_after_a_reopening() {
@@ -260,4 +261,33 @@ async fn ten_thousand_approvals_of_one_decision_are_laid_and_superseded() {
     assert_eq!(fixture.memory().await.approvals.len(), 10_001);
     fixture.commit(&Settlement { approvals: vec![approval(items, None, 1)], ..quiet(3, 500) }, None).await;
     assert_eq!(fixture.memory().await.approvals.len(), 1);
+}
+
+#[tokio::test]
+async fn a_renamed_target_is_told_of_in_no_second_report() {
+    let fixture = Fixture::new().await;
+    let store = &fixture.store;
+    let bulletin = Bulletin {
+        kind: AlertType::FleetReport,
+        key: "first-round".to_owned(),
+        severity: Severity::Info,
+        impact: Vec::new(),
+        headline: "1 new target is watched".to_owned(),
+        summary: Vec::new(),
+        sections: Vec::new(),
+        targets: Vec::new(),
+    };
+    store.writer().await.report(&bulletin, &[id("a")], &[], at(1)).await.unwrap();
+    let line = HistoryLine {
+        at: at(2),
+        event: "target.carried".to_owned(),
+        place: None,
+        drift: None,
+        incident: None,
+        text: "it carries on the past of a".to_owned(),
+    };
+    let carry = Carry { from: id("a"), to: id("b"), drifts: Vec::new(), incidents: Vec::new(), line };
+    store.writer().await.take_inventory(&[summary("b"), summary("c")], &[carry], at(2)).await.unwrap();
+    let new: Vec<String> = store.unreported().await.unwrap().iter().map(|row| row.summary.id.to_string()).collect();
+    assert_eq!(new, ["c"], "b carries on a past that was told");
 }

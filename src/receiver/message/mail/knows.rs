@@ -7,7 +7,7 @@ use crate::model::digest::Digest;
 use crate::model::notice::Body;
 use crate::model::text;
 use crate::receiver::message::attachment_names;
-use crate::receiver::message::page::Page;
+use crate::receiver::message::page::{Medium, Page};
 
 /// Columns of a label.
 const LABEL: usize = 8;
@@ -29,7 +29,10 @@ pub(super) fn section(body: &Body, page: &mut Page) {
     if page.has_quotes() {
         page.words("", 0, "Lines that begin with | are the server's words, not driftd's.");
     }
-    row(page, "Record", &record(alert));
+    row(page, "Record", &record(alert, page.medium()));
+    if page.medium() == Medium::Terminal {
+        return;
+    }
     let [diff, json] = attachment_names(alert);
     let about_drift = match alert.kind {
         AlertType::DriftOpened
@@ -100,12 +103,16 @@ fn before(alert: &Alert) -> String {
     digest.into_iter().chain(accepted).collect::<Vec<_>>().join(", ")
 }
 
-fn record(alert: &Alert) -> String {
+fn record(alert: &Alert, medium: Medium) -> String {
     let ledger = &alert.ledger;
     if ledger.entry == 0 {
         return "no entry yet".to_owned();
     }
-    format!("entry {}, head {}. Keep this mail: it dates the record.", ledger.entry, text::inert(&ledger.head, 16))
+    let keep = match medium {
+        Medium::Mail => ". Keep this mail: it dates the record.",
+        Medium::Terminal => "",
+    };
+    format!("entry {}, head {}{keep}", ledger.entry, text::inert(&ledger.head, 16))
 }
 
 fn short(digest: &Digest) -> String {

@@ -30,8 +30,8 @@ pub(super) fn block(unit: &AlertUnit, consumers: &[AlertConsumer], tone: Tone, f
     let number = format!("{}. ", unit.n);
     page.words(&number, number.len(), &text::inert(&unit.title, 300));
     page.words("", 2, &standing(unit));
-    let silent = unit.details.is_empty() && unit.notes.is_empty() && item_list(unit).is_none();
-    if let Some(listed) = item_list(unit) {
+    let silent = unit.details.is_empty() && unit.notes.is_empty() && item_list(unit, page.rest()).is_none();
+    if let Some(listed) = item_list(unit, page.rest()) {
         page.words("  ", 2, &listed);
     }
     details(unit, consumers, page);
@@ -84,14 +84,14 @@ fn users(consumers: &[AlertConsumer], is_meant: &dyn Fn(&String) -> bool) -> Opt
 }
 
 /// The items' names, unless title or details name them already.
-fn item_list(unit: &AlertUnit) -> Option<String> {
+fn item_list(unit: &AlertUnit, rest: &str) -> Option<String> {
     let moved = unit.rule == "tool.renamed" && unit.details.iter().any(|detail| matches!(detail, Detail::Moved { .. }));
     let in_title = matches!(unit.items.as_slice(), [only] if unit.title.contains(&text::item(only)));
     if unit.items.is_empty() || moved || in_title {
         return None;
     }
     let listed = names::list(&unit.items, unit.more_items, NAMES);
-    Some(if listed.shortened { format!("{} (names: attachment)", listed.text) } else { listed.text })
+    Some(if listed.shortened { format!("{} (names: {rest})", listed.text) } else { listed.text })
 }
 
 fn details(unit: &AlertUnit, consumers: &[AlertConsumer], page: &mut Page) {
@@ -126,7 +126,7 @@ fn details(unit: &AlertUnit, consumers: &[AlertConsumer], page: &mut Page) {
         }
     }
     if unit.details.len() > DETAILS {
-        page.line(&format!("  ({} more: attachment)", unit.details.len() - DETAILS));
+        page.line(&format!("  ({} more: {})", unit.details.len() - DETAILS, page.rest()));
     }
 }
 
@@ -156,7 +156,7 @@ pub(super) fn line(unit: &AlertUnit, mark: &str, page: &mut Page) {
     let number = format!("{:>2}. ", unit.n);
     let title = format!("{mark}{}", text::inert(&unit.title, 200));
     let mut lines = wrap(&number, number.len(), &title, WIDTH);
-    let named = item_list(unit).is_some();
+    let named = item_list(unit, page.rest()).is_some();
     if let Some(last) = lines.last_mut().filter(|_| named) {
         let room = WIDTH.saturating_sub(text::width(last) + 2);
         let listed = names::list(&unit.items, unit.more_items, room.saturating_sub(14)).text;
