@@ -275,13 +275,12 @@ async fn a_store_that_is_damaged_under_the_daemon_stays_not_ready_though_marks_c
     daemon.take_baseline("peer").await;
     truncate_log(&store).await;
     spoil(&store);
-    eventually("a scan finds the damage", async || {
-        peer.change(|script| script.tools = Some(Vec::new()));
-        daemon.advance(Duration::from_mins(5));
-        daemon.try_scan("peer").await.err()
+    let said = eventually("the damage is found", async || {
+        daemon.housekeep().await;
+        let (status, said) = daemon.page("/-/ready").await;
+        (status == 503).then_some(said)
     })
     .await;
-    let said = until_ready(&daemon, false).await;
     assert!(said.contains("driftd store restore") && said.contains("started anew on a whole store"), "{said}");
     // What housekeeping writes to find out whether it can.
     daemon.housekeep().await;
