@@ -6,7 +6,7 @@
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::extract::{ConnectInfo, State};
@@ -18,6 +18,7 @@ use http_body_util::{BodyExt as _, Full, Limited};
 use hyper_util::rt::TokioIo;
 use tokio::net::unix::UCred;
 use tokio::net::{UnixListener, UnixStream};
+use tokio::time::MissedTickBehavior;
 
 use crate::operations::{Answer, Office, Refused, Request};
 use crate::serving::{self, Limits};
@@ -31,13 +32,16 @@ const LIMITS: Limits = Limits {
     grace: Duration::from_secs(5),
 };
 
+/// How often it is looked whether the path still leads to our socket.
+const LOOK: Duration = Duration::from_secs(3);
+
 /// Answers of the daemon are at most this long.
 const MAX_ANSWER: usize = 256 << 20;
 
 /// A bound control socket.
 #[derive(Debug)]
 pub struct Control {
-    listener: UnixListener,
+    listener: Lasting,
 }
 
 /// The file of a control socket; it is removed when this is dropped, which is after the store is closed: who comes
@@ -45,6 +49,89 @@ pub struct Control {
 #[derive(Debug)]
 pub struct SocketFile {
     path: PathBuf,
+    ours: Arc<Mutex<Option<Identity>>>,
+}
+
+/// A socket in the file system: device and inode.
+type Identity = (u64, u64);
+
+fn identity(path: &Path) -> io::Result<Identity> {
+    use std::os::unix::fs::MetadataExt as _;
+    std::fs::symlink_metadata(path).map(|found| (found.dev(), found.ino()))
+}
+
+/// A listener that binds its path anew when the file is gone or is another one: whoever tidies up would else leave a
+/// daemon that nobody can ask.
+#[derive(Debug)]
+struct Lasting {
+    listener: UnixListener,
+    path: PathBuf,
+    ours: Arc<Mutex<Option<Identity>>>,
+    look: tokio::time::Interval,
+    /// It is told once that the path cannot be had.
+    is_told: bool,
+}
+
+impl Lasting {
+    /// Binds the path anew, if it does not lead to us.
+    fn stand(&mut self) {
+        let ours = *self.ours.lock().unwrap_or_else(PoisonError::into_inner);
+        if ours.is_some() && identity(&self.path).ok() == ours {
+            return;
+        }
+        match bind(&self.path) {
+            Ok((listener, identity)) => {
+                self.listener = listener;
+                *self.ours.lock().unwrap_or_else(PoisonError::into_inner) = Some(identity);
+                self.is_told = false;
+                tracing::warn!(control = %self.path.display(), "the control socket was gone; it is bound anew");
+            }
+            Err(error) if !self.is_told => {
+                self.is_told = true;
+                tracing::error!(control = %self.path.display(), %error, "the control socket is gone and cannot be bound anew");
+            }
+            Err(_) => {}
+        }
+    }
+}
+
+impl axum::serve::Listener for Lasting {
+    type Io = UnixStream;
+    type Addr = tokio::net::unix::SocketAddr;
+
+    async fn accept(&mut self) -> (UnixStream, Self::Addr) {
+        loop {
+            tokio::select! {
+                accepted = axum::serve::Listener::accept(&mut self.listener) => return accepted,
+                _ = self.look.tick() => {}
+            }
+            self.stand();
+        }
+    }
+
+    fn local_addr(&self) -> io::Result<Self::Addr> {
+        self.listener.local_addr()
+    }
+}
+
+fn bind(path: &Path) -> io::Result<(UnixListener, Identity)> {
+    use std::os::unix::fs::FileTypeExt as _;
+    match std::fs::symlink_metadata(path) {
+        Ok(found) if found.file_type().is_socket() => {
+            if std::os::unix::net::UnixStream::connect(path).is_ok() {
+                return Err(io::Error::new(io::ErrorKind::AddrInUse, "another program listens on it"));
+            }
+            std::fs::remove_file(path)?;
+        }
+        Ok(_) => {
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "something that is no socket stands there"));
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    let listener = UnixListener::bind(path)?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o660))?;
+    Ok((listener, identity(path)?))
 }
 
 impl Control {
@@ -54,23 +141,12 @@ impl Control {
     /// # Errors
     /// When the path is taken by a living socket or by something that is no socket, or cannot be bound.
     pub fn bind(path: &Path) -> io::Result<(Self, SocketFile)> {
-        use std::os::unix::fs::FileTypeExt as _;
-        match std::fs::symlink_metadata(path) {
-            Ok(found) if found.file_type().is_socket() => {
-                if std::os::unix::net::UnixStream::connect(path).is_ok() {
-                    return Err(io::Error::new(io::ErrorKind::AddrInUse, "another program listens on it"));
-                }
-                std::fs::remove_file(path)?;
-            }
-            Ok(_) => {
-                return Err(io::Error::new(io::ErrorKind::AlreadyExists, "something that is no socket stands there"));
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
-        }
-        let listener = UnixListener::bind(path)?;
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o660))?;
-        Ok((Self { listener }, SocketFile { path: path.to_owned() }))
+        let (listener, identity) = bind(path)?;
+        let ours = Arc::new(Mutex::new(Some(identity)));
+        let mut look = tokio::time::interval(LOOK);
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let file = SocketFile { path: path.to_owned(), ours: Arc::clone(&ours) };
+        Ok((Self { listener: Lasting { listener, path: path.to_owned(), ours, look, is_told: false } }, file))
     }
 
     /// Answers until `stop` completes; requests under way are answered first.
@@ -95,8 +171,12 @@ impl SocketFile {
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        // Nothing more can be done when this fails; the next start replaces the file.
-        let _ = std::fs::remove_file(&self.path);
+        let ours = *self.ours.lock().unwrap_or_else(PoisonError::into_inner);
+        // Another one may have come to its place, which is not ours to remove.
+        if identity(&self.path).ok() == ours {
+            // Nothing more can be done when this fails; the next start replaces the file.
+            let _ = std::fs::remove_file(&self.path);
+        }
     }
 }
 
@@ -238,5 +318,27 @@ mod tests {
         drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
         assert!(path.exists(), "as after kill -9");
         Control::bind(&path).unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_socket_that_is_deleted_or_replaced_is_bound_anew_and_another_daemons_is_left() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("c.sock");
+        let (mut control, file) = Control::bind(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        control.listener.stand();
+        assert!(UnixStream::connect(&path).await.is_ok(), "it was deleted");
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o660);
+        std::fs::remove_file(&path).unwrap();
+        drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+        control.listener.stand();
+        assert!(UnixStream::connect(&path).await.is_ok(), "a dead one stood in its place");
+        std::fs::remove_file(&path).unwrap();
+        let (_other, others) = Control::bind(&path).unwrap();
+        control.listener.stand();
+        drop((control, file));
+        assert!(UnixStream::connect(&path).await.is_ok(), "the other daemon still listens");
+        drop(others);
+        assert!(!path.exists());
     }
 }

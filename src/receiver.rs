@@ -25,6 +25,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use secrecy::SecretString;
 
+use self::console::Console;
 use self::email::Mailer;
 use self::error::{DeliveryError, Reason};
 use self::trail::Trail;
@@ -94,6 +95,7 @@ pub struct Receivers {
     webhooks: reqwest::Client,
     secrets: Arc<dyn Secrets>,
     limits: Limits,
+    console: Console,
 }
 
 #[derive(Debug)]
@@ -118,7 +120,15 @@ impl Receivers {
             Ok((receiver.name.clone(), channel))
         };
         let channels = receivers.iter().map(ready).collect::<Result<_, _>>()?;
-        Ok(Self { channels, webhooks: webhook::client(&limits)?, secrets, limits })
+        let console = Console::default();
+        Ok(Self { channels, webhooks: webhook::client(&limits)?, secrets, limits, console })
+    }
+
+    /// The same, with standard output left to whoever writes a document there.
+    #[must_use]
+    pub const fn beside_a_document(mut self) -> Self {
+        self.console = Console::Error;
+        self
     }
 
     /// The receivers' names.
@@ -156,8 +166,8 @@ impl Receivers {
         let secrets = self.secrets.as_ref();
         match ready {
             Ready::Console => {
-                console::send(message).await?;
-                trail.note(|| "written to the standard output of the process that was asked".to_owned());
+                console::send(message, self.console).await?;
+                trail.note(|| format!("written to the {} of the process that was asked", self.console.name()));
                 Ok(())
             }
             Ready::Email(mailer) => mailer.send(message, secrets, &self.limits, trail).await,

@@ -116,6 +116,9 @@ pub enum NotReloaded {
     /// A release names no held file.
     #[error("{0}")]
     NotHeld(String),
+    /// A release names a held file that has mistakes.
+    #[error("{0}")]
+    NotReleased(String),
 }
 
 /// Where a configuration is put in force.
@@ -207,7 +210,7 @@ impl Reload {
             // Before the files are read: a change that comes later is seen as one.
             self.lookout.note().await;
             let outcome = site.take(&round.causes, &round.released).await;
-            if matches!(outcome, Err(NotReloaded::Failed(_))) {
+            if matches!(outcome, Err(NotReloaded::Failed(_) | NotReloaded::NotReleased(_))) {
                 self.lookout.forget();
             }
             self.lookout.look_at(site.files());

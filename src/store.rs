@@ -483,7 +483,8 @@ impl Store {
     /// # Errors
     /// As SQLite says.
     pub async fn gauges(&self, now: Timestamp) -> Result<Gauges> {
-        gauges::load(&mut *self.read().await?, now).await
+        // Read each minute: damage that the writer has not come upon shows here.
+        self.read_so(gauges::load(&mut *self.read().await?, now).await)
     }
 }
 

@@ -336,7 +336,12 @@ fn reloaded(reloaded: &Reloaded) -> String {
     for held in &reloaded.held {
         let (file, why) = (held.file.display().to_string(), &held.why);
         let _ = writeln!(page, "  held at its last good version: {}\n{why}", text::inert(&file, 300));
-        let _ = writeln!(page, "  mend it, or let it in: driftd inventory release {}", text::inert(&file, 300));
+        // Only what it removes can be let in; the mistake says so then.
+        let _ = if why.contains("`driftd inventory release") {
+            writeln!(page, "  mend it, or let it in: driftd inventory release {}", text::inert(&file, 300))
+        } else {
+            writeln!(page, "  mend it: the file is read anew when it changes")
+        };
     }
     page
 }

@@ -22,7 +22,21 @@ use crate::store::{Store, StoreError};
 /// # Errors
 /// When neither the daemon nor the store can be asked.
 pub(super) async fn ask(config: Option<&Path>, output: Output, request: Request) -> anyhow::Result<Exit> {
-    told(asked(config, request).await?, output)
+    let answer = asked(config, request).await?;
+    if let (Ok(Answer::Targets(targets)), Output::Human) = (&answer, output)
+        && targets.is_empty()
+        && is_named(config)
+    {
+        page::write("nothing was scanned yet: start `driftd run`\n")?;
+        return Ok(Exit::Fine);
+    }
+    told(answer, output)
+}
+
+/// Whether the inventory names targets, which the store knows once a daemon has run.
+fn is_named(config: Option<&Path>) -> bool {
+    let environment = Environment::process();
+    config::load(&config::locate(config, &environment), &environment).is_ok_and(|config| !config.targets.is_empty())
 }
 
 fn told(answer: Result<Answer, Refused>, output: Output) -> anyhow::Result<Exit> {
@@ -62,6 +76,10 @@ pub(super) async fn receiver_test(config: Option<&Path>, output: Output, name: S
         Err(AskError::NoDaemon(_)) => {
             let config = config::load(&file, &environment)?;
             let receivers = daemon::receivers(&config, &environment)?;
+            let receivers = match output {
+                Output::Human => receivers,
+                Output::Json => receivers.beside_a_document(),
+            };
             trial::receiver(&receivers, &name, Clock::system().now()).await.map(Answer::Tried)
         }
         Err(error) => return Err(error.into()),
@@ -119,8 +137,11 @@ pub(super) async fn asked(config: Option<&Path>, request: Request) -> anyhow::Re
 }
 
 fn locked(error: &StoreError, socket: &Path) -> anyhow::Error {
+    let StoreError::Locked { pid } = error else { return anyhow::anyhow!("failed to lock the store: {error}") };
+    let who = pid.map(|pid| format!(" by process {pid}")).unwrap_or_default();
     anyhow::anyhow!(
-        "{error}, yet no daemon listens on {}: is `control` the same in its configuration?",
+        "the store is in use{who}, and nothing listens on {}: another command is at work, try again when it has ended; \
+         or a daemon that starts or stops, or whose configuration names another `control`",
         socket.display()
     )
 }

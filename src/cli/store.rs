@@ -158,6 +158,7 @@ fn lock(store: &Path) -> anyhow::Result<StoreLock> {
         | StoreError::Full
         | StoreError::ReadOnly
         | StoreError::Corrupt(_)
+        | StoreError::Damaged(_)
         | StoreError::Moved(_)
         | StoreError::Newer { .. }
         | StoreError::Foreign

@@ -157,7 +157,7 @@ impl Place {
 pub enum ConfigError {
     /// No file, no permission, no directory.
     #[error("the file cannot be read: {0}")]
-    Unreadable(#[source] io::Error),
+    Unreadable(io::Error),
     /// A directory, a pipe or a device.
     #[error("this is not a regular file")]
     NotAFile,
@@ -274,7 +274,7 @@ pub enum ConfigError {
     },
     /// A listed inventory file, or the directory of a pattern.
     #[error("the inventory cannot be read: {0}")]
-    NoInventory(#[source] io::Error),
+    NoInventory(io::Error),
     /// A request that may take longer than its scan.
     #[error("a request may take {timeout}, its whole scan only {scan_timeout}")]
     Limits {

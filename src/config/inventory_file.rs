@@ -82,8 +82,10 @@ fn holds_something(reader: &mut Reader<'_>, node: &Node, shape: &Shape) -> bool 
 }
 
 fn decode_defaults(reader: &mut Reader<'_>, node: &Node) -> Option<Defaults> {
+    let before = reader.count();
     let defaults = defaults::decode(reader, node)?;
-    if defaults.timeout > defaults.scan_timeout {
+    // A limit that was refused proves nothing of the other.
+    if reader.count() == before && defaults.timeout > defaults.scan_timeout {
         reader.mistake(node.span, target::limits(defaults.timeout, defaults.scan_timeout));
     }
     Some(defaults)

@@ -141,6 +141,17 @@ impl<'e> Reader<'e> {
         self.findings.extend(findings);
     }
 
+    /// The nearest of the known words, for a mistake that will be listed: comparing takes longer than all else, and a
+    /// generated file can be wrong a hundred thousand times.
+    pub(super) fn nearest<'k>(&self, word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+        if self.findings.is_full() { None } else { spelling::nearest(word, known) }
+    }
+
+    /// `did you mean …?` or all that is known; nothing for a mistake that is only counted.
+    pub(super) fn advice(&self, word: &str, known: &[&str], all: &str) -> String {
+        if self.findings.is_full() { String::new() } else { spelling::advice(word, known, all) }
+    }
+
     /// How many mistakes there are.
     pub(super) const fn count(&self) -> usize {
         self.findings.found.len().saturating_add(self.findings.more)
@@ -311,11 +322,16 @@ impl Findings {
         self.found.iter().map(|found| found.error.held_as()).min()
     }
 
+    /// Whether further ones are only counted.
+    const fn is_full(&self) -> bool {
+        self.found.len() >= MOST_LISTED
+    }
+
     fn add(&mut self, found: Found) {
-        if self.found.len() < MOST_LISTED {
-            self.found.push(found);
-        } else {
+        if self.is_full() {
             self.more = self.more.saturating_add(1);
+        } else {
+            self.found.push(found);
         }
     }
 }
@@ -478,8 +494,42 @@ fn unknown(
     } else if others.iter().any(|element| element.key == entry.key) {
         belongs.to_owned()
     } else {
-        spelling::advice(&entry.key, &keys, "known here")
+        reader.advice(&entry.key, &keys, "known here")
     };
     let key = entry.key.clone();
     reader.mistake(entry.span, ConfigError::UnknownKey { key, inside, remedy });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_compared_only_for_mistakes_that_are_listed() {
+        let environment = Environment::from_map([("A", "b")]);
+        let mut reader = Reader::new(&environment, None);
+        let node = reader.take(Path::new("f.yaml"), "a: b".to_owned()).unwrap();
+        for _ in 0..MOST_LISTED {
+            assert_eq!(reader.nearest("evrey", ["every"]), Some("every"));
+            assert_eq!(reader.advice("evrey", &["every"], "one of"), "did you mean `every`?");
+            reader.mistake(node.span, ConfigError::EmptyList);
+        }
+        assert_eq!(reader.nearest("evrey", ["every"]), None);
+        assert_eq!(reader.advice("evrey", &["every"], "one of"), "");
+    }
+
+    #[test]
+    fn a_line_of_a_million_characters_with_thousands_of_mistakes_is_told_in_its_first_mistakes() {
+        let targets: String =
+            (0..20_000).map(|n| format!("{{ id: t{n}, knd: mcp, url: \"http://127.0.0.1:9/{n}\" }}, ")).collect();
+        let text = format!("targets: [ {targets} ]\n");
+        assert!(text.len() > 1_000_000);
+        let environment = Environment::from_map([("A", "b")]);
+        let mut reader = Reader::new(&environment, None);
+        let node = reader.take(Path::new("f.yaml"), text).unwrap();
+        let written = super::super::inventory_file::decode(&mut reader, &node);
+        assert!(written.drafts.is_empty());
+        let mistakes = reader.finish(None::<()>).unwrap_err();
+        assert_eq!((mistakes.list.len(), mistakes.more), (MOST_LISTED, 40_000 - MOST_LISTED));
+    }
 }

@@ -3,7 +3,8 @@
 //! is due.
 //!
 //! It also answers for readiness as far as the store goes: at once when a write fails, whoever wrote, and again at
-//! once when one succeeds. While none does, it tries by itself.
+//! once when one succeeds. While none does, it tries by itself. A store that SQLite calls damaged stays not ready: that some
+//! of its pages can still be written does not make it whole.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -102,7 +103,7 @@ impl Housekeeping {
         newcomers.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             pulse.moved();
-            let failing = *health.borrow() != Health::Fine;
+            let failing = matches!(*health.borrow(), Health::Failing(_));
             tokio::select! {
                 () = stop.cancelled() => return,
                 changed = health.changed() => match changed {
@@ -155,6 +156,9 @@ impl Housekeeping {
         let readiness = match health {
             Health::Fine => Readiness::Ready,
             Health::Failing(why) => Readiness::Failing(format!("the store cannot be written: {why}")),
+            Health::Damaged(why) => {
+                Readiness::Failing(format!("{why}; driftd stays not ready until it is started anew on a whole store"))
+            }
         };
         self.ready.send_if_modified(|known| {
             let differs = *known != readiness;

@@ -62,6 +62,7 @@ pub(super) fn files(config: &Config) -> Files {
 impl Renewal {
     async fn renew(&mut self, released: &[PathBuf]) -> Outcome {
         let mut config = self.read(released).await?;
+        still_held(&config, released)?;
         let (door, receivers) = self.build(&config).map_err(|error| NotReloaded::Failed(format!("{error:#}")))?;
         let before = self.office.plan.plan();
         let plan = Plan::after(&config, &before);
@@ -180,8 +181,9 @@ impl Renewal {
                     tracing::error!("{}", headline(mistake));
                 }
             }
-            Err(error @ (NotReloaded::Failed(_) | NotReloaded::NotHeld(_))) => {
-                tracing::error!(asked, %error, "the configuration was not reloaded");
+            Err(error @ (NotReloaded::Failed(_) | NotReloaded::NotHeld(_) | NotReloaded::NotReleased(_))) => {
+                let error = error.to_string();
+                tracing::error!(asked, error = headline(&error), "the configuration was not reloaded");
             }
         }
     }
@@ -228,6 +230,19 @@ pub(super) fn tell_held(held: &[Held]) {
             why,
             "an inventory file is held at its last good version (`driftd config check` tells all that is wrong with it)"
         );
+    }
+}
+
+/// Refuses the release of what is held for its mistakes: that would change nothing and say that all is well.
+fn still_held(config: &Config, released: &[PathBuf]) -> Result<(), NotReloaded> {
+    let released: Vec<PathBuf> = released.iter().map(|file| config::key(file)).collect();
+    match config.held.iter().find(|held| released.contains(&held.path)) {
+        None => Ok(()),
+        Some(held) => Err(NotReloaded::NotReleased(format!(
+            "a release lets in what a file removes, and {} has mistakes to mend first; it stays held\n\n{}",
+            held.path.display(),
+            held.mistakes.join("\n\n")
+        ))),
     }
 }
 

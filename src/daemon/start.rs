@@ -6,6 +6,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use tokio::net::TcpListener;
@@ -36,7 +37,7 @@ use crate::scan::{Conversations, Scanner};
 use crate::secret::Environment;
 use crate::service_manager;
 use crate::signals::Hup;
-use crate::store::{Store, StoreLock};
+use crate::store::{Store, StoreError, StoreLock};
 use crate::supervise::Supervisor;
 use crate::watch::beat::{self, Beater, Beats};
 use crate::watch::{self, Watch};
@@ -320,8 +321,32 @@ fn receiver_names(config: &Config) -> Vec<String> {
     config.receivers.iter().map(|receiver| receiver.name.clone()).collect()
 }
 
+/// How long a start waits for a command that holds the store's lock: most take less than a second.
+const LOCK_WAIT: Duration = Duration::from_secs(5);
+
+/// How often it looks whether the lock is free.
+const LOCK_LOOK: Duration = Duration::from_millis(100);
+
+/// The store's lock, once whoever holds it has ended; of another daemon it is not to be had, which is an error then.
+async fn lock(path: &Path) -> Result<StoreLock, StoreError> {
+    let taken = Store::lock(path);
+    let Err(held @ StoreError::Locked { .. }) = &taken else { return taken };
+    tracing::warn!("{held}; waiting up to {} s for it", LOCK_WAIT.as_secs());
+    let free = async {
+        let mut look = tokio::time::interval(LOCK_LOOK);
+        loop {
+            look.tick().await;
+            let again = Store::lock(path);
+            if !matches!(again, Err(StoreError::Locked { .. })) {
+                return again;
+            }
+        }
+    };
+    tokio::time::timeout(LOCK_WAIT, free).await.unwrap_or(taken)
+}
+
 pub(super) async fn open_store(path: &Path) -> anyhow::Result<(StoreLock, Store)> {
-    let lock = Store::lock(path).with_context(|| format!("failed to lock {}", path.display()))?;
+    let lock = lock(path).await.with_context(|| format!("failed to lock {}", path.display()))?;
     let store = Store::open(path).await.with_context(|| format!("failed to open the store {}", path.display()))?;
     Ok((lock, store))
 }

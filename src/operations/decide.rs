@@ -43,14 +43,25 @@ impl Act {
     }
 }
 
+impl Act {
+    /// Whether it is nothing without a reason.
+    const fn takes_reason(self) -> bool {
+        match self {
+            Self::Accept | Self::Reject => true,
+            Self::Ack => false,
+        }
+    }
+}
+
 impl Office {
     pub(super) async fn decide(&self, act: Act, decision: Decision, who: &str) -> Result<Answer, Refused> {
+        // What is wrong with the question comes before what stands.
+        let author = author(who, decision.reason, decision.ticket, decision.until, self.clock.now())?;
+        if author.reason.is_none() && act.takes_reason() {
+            return Err(refused(&Refusal::ReasonMissing));
+        }
         let (target, about) = self.subject(&decision.reference).await?;
-        let order = Order {
-            about,
-            except: decision.except,
-            author: author(who, decision.reason, decision.ticket, decision.until, self.clock.now())?,
-        };
+        let order = Order { about, except: decision.except, author };
         let mut writer = self.store.writer().await;
         let memory = writer.memory(&target).await?;
         let older = self.older(&order.about).await?;

@@ -16,6 +16,7 @@ impl Office {
             Some(Ok(reloaded)) => Ok(Answer::Reloaded(Box::new(reloaded))),
             Some(Err(NotReloaded::Mistakes(mistakes))) => Err(Refused::Mistakes(mistakes)),
             Some(Err(failed @ NotReloaded::Failed(_))) => Err(Refused::Conflict(failed.to_string())),
+            Some(Err(NotReloaded::NotReleased(why))) => Err(Refused::Conflict(why)),
             Some(Err(NotReloaded::NotHeld(why))) => Err(Refused::NotFound(why)),
             None => Err(Refused::NeedsDaemon("the daemon is stopping".to_owned())),
         }

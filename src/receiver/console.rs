@@ -12,12 +12,40 @@ use crate::model::notice::Message;
 /// A pipe that nobody reads must not hold up the outbox.
 const TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Prints `message` in one write, so that no log line of another task stands in it.
-pub(super) async fn send(message: &Message) -> Result<(), DeliveryError> {
-    let text = message::console(&message.body, colour());
-    tokio::time::timeout(TIMEOUT, print(&mut tokio::io::stdout(), &text))
-        .await
-        .unwrap_or(Err(DeliveryError::transient(Reason::Timeout)))
+/// Where the console is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Console {
+    /// Standard output.
+    #[default]
+    Out,
+    /// Standard error, where standard output is a document's.
+    Error,
+}
+
+impl Console {
+    /// In words.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Out => "standard output",
+            Self::Error => "standard error",
+        }
+    }
+}
+
+/// Prints `message` in one write, so that no log line of another task stands in it, with an empty line on either side:
+/// on a terminal the log's lines are its neighbours.
+pub(super) async fn send(message: &Message, console: Console) -> Result<(), DeliveryError> {
+    let printed = async {
+        match console {
+            Console::Out => print(&mut tokio::io::stdout(), &apart(message, colour())).await,
+            Console::Error => print(&mut tokio::io::stderr(), &apart(message, Colour::Never)).await,
+        }
+    };
+    tokio::time::timeout(TIMEOUT, printed).await.unwrap_or(Err(DeliveryError::transient(Reason::Timeout)))
+}
+
+fn apart(message: &Message, colour: Colour) -> String {
+    format!("\n{}\n\n", message::console(&message.body, colour).trim_matches('\n'))
 }
 
 /// Colour on terminals, unless `NO_COLOR` is set to anything.

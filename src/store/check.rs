@@ -39,6 +39,12 @@ pub struct Checked {
 }
 
 impl Checked {
+    /// Of a file that SQLite does not even open.
+    fn closed(what: &str) -> Self {
+        let problems = vec![format!("SQLite: {what}: nothing in it can be read")];
+        Self { schema: 0, targets: 0, values: 0, ledger: 0, problems, more: 0 }
+    }
+
     /// Whether nothing is wrong.
     pub const fn is_whole(&self) -> bool {
         self.problems.is_empty()
@@ -55,7 +61,7 @@ impl Checked {
     /// Takes what a part found, or tells what broke it off.
     fn part<T: Default>(&mut self, what: &str, found: Result<T>) -> T {
         found.unwrap_or_else(|error| {
-            self.told(format!("{what}: {error}"));
+            self.told(format!("{what}: {}", inner(error)));
             T::default()
         })
     }
@@ -74,23 +80,35 @@ impl Store {
     /// Checks the file at `path`, which nobody writes, without changing it.
     ///
     /// # Errors
-    /// When it is no database of ours, or of a newer driftd.
+    /// When it is no database of ours, or of a newer driftd; what is damaged, however far, is an answer.
     pub async fn check_file(path: &Path) -> Result<Checked> {
-        let mut conn = open::reader(path).await?;
-        schema::inspect(&mut conn).await?;
-        let found = async {
-            let mut view = conn.begin().await?;
-            checked(&mut view).await
-        }
-        .await;
+        let mut conn = match open::reader(path).await {
+            Err(StoreError::Damaged(what)) => return Ok(Checked::closed(&what)),
+            opened => opened?,
+        };
+        let found = look_into(&mut conn).await;
         // It was only read.
         let _ = conn.close().await;
         found
     }
 }
 
+async fn look_into(conn: &mut SqliteConnection) -> Result<Checked> {
+    // A damaged one may not tell whose it is: it is looked into all the same.
+    if let Err(error) = schema::inspect(conn).await
+        && !matches!(error, StoreError::Damaged(_) | StoreError::Corrupt(_))
+    {
+        return Err(error);
+    }
+    let mut view = conn.begin().await?;
+    checked(&mut view).await
+}
+
 pub(super) async fn checked(conn: &mut SqliteConnection) -> Result<Checked> {
-    let schema = sqlx::query("PRAGMA user_version").fetch_one(&mut *conn).await?.try_get(0)?;
+    let schema = match sqlx::query("PRAGMA user_version").fetch_one(&mut *conn).await.map_err(StoreError::from) {
+        Err(StoreError::Damaged(what)) => return Ok(Checked::closed(&what)),
+        row => row?.try_get(0)?,
+    };
     let mut checked = Checked { schema, targets: 0, values: 0, ledger: 0, problems: Vec::new(), more: 0 };
     let pages = integrity(conn).await;
     for problem in checked.part("SQLite", pages) {
@@ -105,7 +123,7 @@ pub(super) async fn checked(conn: &mut SqliteConnection) -> Result<Checked> {
         Ok(LedgerCheck::Broken { no, fault }) => {
             checked.told(format!("ledger: entry {no} {}", words(fault)));
         }
-        Err(error) => checked.told(format!("ledger: {error}")),
+        Err(error) => checked.told(format!("ledger: {}", inner(error))),
     }
     values(conn, &mut checked).await;
     living(conn, &mut checked).await;
@@ -188,5 +206,5 @@ async fn living(conn: &mut SqliteConnection, checked: &mut Checked) {
 
 /// The damage, without the advice that stands with it elsewhere: this is the check it advises.
 fn inner(error: StoreError) -> String {
-    if let StoreError::Corrupt(what) = error { what } else { error.to_string() }
+    if let StoreError::Corrupt(what) | StoreError::Damaged(what) = error { what } else { error.to_string() }
 }

@@ -46,7 +46,8 @@ pub(super) async fn commit(
     writer.side.clean().await;
     let buffer = &writer.store.inner.buffer;
     let target = &settlement.target;
-    let step = step(&mut writer.side.conn, settlement, scan, buffer.get(target)).await?;
+    let step = step(&mut writer.side.conn, settlement, scan, buffer.get(target)).await;
+    let step = writer.store.read_so(step)?;
     let memory = Remembered::of(settlement);
     if is_quiet(settlement)
         && let Some(run) = step.quiet()

@@ -21,6 +21,11 @@ pub enum StoreError {
         "the database is damaged ({0}); `driftd store check` tells how far, `driftd store restore` puts a backup in its place"
     )]
     Corrupt(String),
+    /// SQLite itself calls the file damaged: what can still be written does not make it whole.
+    #[error(
+        "the database is damaged ({0}); `driftd store check` tells how far, `driftd store restore` puts a backup in its place"
+    )]
+    Damaged(String),
     /// The path leads to another file than the one that is open, or to none.
     #[error("{} was deleted or replaced while it was open, and nothing is written to it; \
              put the file back, or stop driftd, `driftd store restore` a backup and start it again", .0.display())]
@@ -40,7 +45,7 @@ pub enum StoreError {
     #[error("the file is a database of another program; give `store` a file of its own")]
     Foreign,
     /// Another process holds the store's lock.
-    #[error("the store is in use{}; stop it first, or give this one a store of its own", .pid.map(|pid| format!(" by process {pid}")).unwrap_or_default())]
+    #[error("the store is in use{}: another command or daemon; let it end or stop it first, or give this one a store of its own", .pid.map(|pid| format!(" by process {pid}")).unwrap_or_default())]
     Locked {
         /// The holder, as it wrote itself into the lock file.
         pid: Option<u32>,
@@ -58,7 +63,7 @@ pub enum StoreError {
     NotWaiting(String),
     /// A file could not be read or written.
     #[error("the database's file: {0}")]
-    Io(#[from] io::Error),
+    Io(io::Error),
     /// Anything else: a fault of ours.
     #[error("the store: {0}")]
     Other(String),
@@ -74,7 +79,7 @@ impl StoreError {
     #[must_use]
     pub const fn stays(&self) -> bool {
         match self {
-            Self::Corrupt(_) | Self::Newer { .. } | Self::Foreign => true,
+            Self::Corrupt(_) | Self::Damaged(_) | Self::Newer { .. } | Self::Foreign => true,
             Self::Busy
             | Self::Full
             | Self::ReadOnly
@@ -94,6 +99,7 @@ impl StoreError {
             | Self::Full
             | Self::ReadOnly
             | Self::Corrupt(_)
+            | Self::Damaged(_)
             | Self::Moved(_)
             | Self::Newer { .. }
             | Self::Foreign
@@ -111,7 +117,7 @@ impl StoreError {
             Self::Busy => "busy",
             Self::Full => "full",
             Self::ReadOnly => "read_only",
-            Self::Corrupt(_) => "corrupt",
+            Self::Corrupt(_) | Self::Damaged(_) => "corrupt",
             Self::Moved(_) => "moved",
             Self::Newer { .. } => "newer",
             Self::Foreign => "foreign",
@@ -141,10 +147,17 @@ fn from_database(error: &dyn DatabaseError) -> StoreError {
     match primary {
         Some(code::BUSY | code::LOCKED) => StoreError::Busy,
         Some(code::READONLY) => StoreError::ReadOnly,
-        Some(code::CORRUPT | code::NOTADB) => StoreError::Corrupt(error.message().to_owned()),
+        Some(code::CORRUPT | code::NOTADB) => StoreError::Damaged(error.message().to_owned()),
         Some(code::FULL) => StoreError::Full,
         Some(code::IOERR | code::CANTOPEN) => StoreError::Io(io::Error::other(error.message().to_owned())),
         _ => StoreError::Other(error.to_string()),
+    }
+}
+
+/// No `source` of the error: its words hold those already, and whoever writes the chain would say them twice.
+impl From<io::Error> for StoreError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
     }
 }
 

@@ -25,6 +25,8 @@ pub enum Health {
     Fine,
     /// It cannot, and why.
     Failing(String),
+    /// SQLite called it damaged, and why: whatever is written since, it stays so until it is opened anew.
+    Damaged(String),
 }
 
 /// What the database is in the file system, whatever its path leads to later.
@@ -109,15 +111,23 @@ impl Store {
     pub(super) fn wrote<T>(&self, written: Result<T>) -> Result<T> {
         let health = match &written {
             Ok(_) => Health::Fine,
+            Err(error @ StoreError::Damaged(_)) => Health::Damaged(error.to_string()),
             Err(error) if error.is_of_storage() => Health::Failing(error.to_string()),
             Err(_) => return written,
         };
         self.inner.health.send_if_modified(|known| {
-            let differs = *known != health;
-            *known = health;
+            let differs = !matches!(known, Health::Damaged(_)) && *known != health;
+            if differs {
+                *known = health;
+            }
             differs
         });
         written
+    }
+
+    /// Notes what a read came to: one that finds damage tells of the store, any other tells nothing of writing.
+    pub(super) fn read_so<T>(&self, read: Result<T>) -> Result<T> {
+        if matches!(read, Err(StoreError::Damaged(_))) { self.wrote(read) } else { read }
     }
 }
 

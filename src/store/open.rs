@@ -64,6 +64,14 @@ pub(super) async fn writer_of(path: &Path) -> Result<SqliteConnection, StoreErro
     Ok(conn)
 }
 
+/// Whether the file begins as every SQLite database does.
+pub(super) fn is_database(path: &Path) -> bool {
+    const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+    let mut head = [0; 16];
+    let read = std::fs::File::open(path).and_then(|mut file| std::io::Read::read_exact(&mut file, &mut head));
+    read.is_ok() && head == *MAGIC
+}
+
 /// The connections that read; opened when they are first needed.
 pub(super) fn readers(path: &Path) -> SqlitePool {
     SqlitePoolOptions::new()

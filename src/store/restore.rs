@@ -29,6 +29,12 @@ pub enum RestoreError {
         /// What is wrong with it.
         problems: Vec<String>,
     },
+    /// The file is something else.
+    #[error("{} is no copy of a driftd store, and nothing was changed; `driftd store backup FILE` makes one", .path.display())]
+    NoCopy {
+        /// The file.
+        path: PathBuf,
+    },
     /// The backup cannot be read.
     #[error("{}: {error}", .path.display())]
     Backup {
@@ -84,7 +90,7 @@ impl Store {
 
 /// A copy of the backup beside the store, checked.
 async fn copied(path: &Path, backup: &Path) -> Result<(Partial, Checked), RestoreError> {
-    let unreadable = |error| RestoreError::Backup { path: backup.to_owned(), error };
+    let unreadable = |error| unreadable(backup, error);
     let mut source = open::reader(backup).await.map_err(unreadable)?;
     let version = schema::inspect(&mut source).await.map_err(unreadable)?;
     if version == 0 {
@@ -100,6 +106,26 @@ async fn copied(path: &Path, backup: &Path) -> Result<(Partial, Checked), Restor
     // It was only read.
     let _ = source.close().await;
     Ok((partial, checked))
+}
+
+/// In words about the file that was named, not about the store.
+fn unreadable(backup: &Path, error: StoreError) -> RestoreError {
+    let path = backup.to_owned();
+    match error {
+        StoreError::Foreign => RestoreError::NoCopy { path },
+        StoreError::Damaged(_) if !open::is_database(backup) => RestoreError::NoCopy { path },
+        StoreError::Damaged(what) | StoreError::Corrupt(what) => RestoreError::Damaged { path, problems: vec![what] },
+        error @ (StoreError::Busy
+        | StoreError::Full
+        | StoreError::ReadOnly
+        | StoreError::Moved(_)
+        | StoreError::Newer { .. }
+        | StoreError::Locked { .. }
+        | StoreError::Ledger { .. }
+        | StoreError::NotWaiting(_)
+        | StoreError::Io(_)
+        | StoreError::Other(_)) => RestoreError::Backup { path, error },
+    }
 }
 
 /// Has the store that is there write its log into itself, and says where its ledger stood; none when there is none or

@@ -48,7 +48,8 @@ impl Writer<'_> {
     pub async fn memory_beside(&mut self, target: &TargetId, siblings: &[TargetId]) -> Result<Memory> {
         self.side.clean().await;
         let ahead = self.store.inner.buffer.get(target);
-        memory::load(&mut self.side.conn, target, siblings, ahead, self.store.incident_ids()).await
+        let loaded = memory::load(&mut self.side.conn, target, siblings, ahead, self.store.incident_ids()).await;
+        self.store.read_so(loaded)
     }
 
     /// Writes all of a settlement, with the scan that it came from (if it did), in one transaction; on an error

@@ -237,3 +237,47 @@ async fn a_bearer_token_reaches_the_server_and_nothing_else() {
         }
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_test_message_to_the_console_leaves_standard_output_to_the_document() {
+    let said = empty().driftd(&["--output", "json", "receiver", "test", "terminal"]).await;
+    assert_eq!(said.status.code(), Some(0), "{}", err(&said));
+    assert_eq!(document(&said)["receiver"], "terminal");
+    assert!(err(&said).contains("terminal"), "the message: {}", err(&said));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn before_the_first_run_targets_says_that_nothing_was_scanned() {
+    let home = empty();
+    home.write("inventory.yaml", "targets:\n  - { id: a, kind: mcp, url: \"http://127.0.0.1:9/\" }\n");
+    assert_eq!(out(&home.driftd(&["targets"]).await), "nothing was scanned yet: start `driftd run`\n");
+    home.write("inventory.yaml", "targets: []\n");
+    assert!(out(&home.driftd(&["targets"]).await).starts_with("no targets"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_decision_without_a_reason_is_told_so_before_its_incident_is_looked_for() {
+    let home = empty();
+    for verb in ["accept", "reject"] {
+        let said = home.driftd(&["drift", verb, "4F7K2.1"]).await;
+        assert_eq!(said.status.code(), Some(2));
+        assert!(err(&said).contains("add --reason") && !err(&said).contains("4F7K2"), "{}", err(&said));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_another_command_holds_is_told_as_that() {
+    let home = empty();
+    let _lock = driftd::store::Store::lock(&home.path().join("driftd.db")).unwrap();
+    let said = home.driftd(&["targets"]).await;
+    assert_eq!(said.status.code(), Some(2));
+    let holder = format!("in use by process {}, and nothing listens on", std::process::id());
+    assert!(err(&said).contains(&holder) && !err(&said).contains('?'), "{}", err(&said));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_error_of_the_system_is_told_once() {
+    let home = empty();
+    let said = home.driftd(&["store", "check"]).await;
+    assert_eq!(err(&said).matches("os error").count(), 1, "{}", err(&said));
+}

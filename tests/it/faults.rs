@@ -243,9 +243,48 @@ async fn a_start_that_cannot_be_says_why_and_how_to_mend_it() {
     std::fs::write(&store, bytes).unwrap();
     refused("a damaged store", 2, &["is damaged", "driftd store check", "driftd store restore"]).await;
 
+    let (code, said) = check(&home).await;
+    assert_eq!(code, Some(3), "as a running daemon says: {said}");
+    assert!(said.contains("is damaged") && said.contains("file is not a database"), "{said}");
+    let other = home.driftd(&["store", "restore", &home.path().join("inventory.yaml").to_string_lossy()]).await;
+    let error = String::from_utf8_lossy(&other.stderr);
+    assert!(error.contains("is no copy of a driftd store"), "{error}");
+
     let done = home.driftd(&["store", "restore", &backup.to_string_lossy()]).await;
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     Daemon::start(&home).await.stop().await;
+}
+
+/// Writes over most of every page of the store and its log but the first.
+fn spoil(store: &Path) {
+    let mut bytes = std::fs::read(store).unwrap();
+    for page in bytes.chunks_mut(4096).skip(1) {
+        page.iter_mut().skip(50).take(3000).for_each(|byte| *byte = 0xa5);
+    }
+    std::fs::write(store, bytes).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_is_damaged_under_the_daemon_stays_not_ready_though_marks_can_be_written() {
+    let peer = ScriptedPeer::start(Script::default()).await;
+    let hook = Hook::start().await;
+    let directory = tempfile::tempdir().unwrap();
+    let store = directory.path().join("driftd.db");
+    let home = home(&peer.url(), &hook, &store, "");
+    let daemon = Daemon::start(&home).await;
+    daemon.take_baseline("peer").await;
+    truncate_log(&store).await;
+    spoil(&store);
+    let said = eventually("the damage is found", async || {
+        daemon.housekeep().await;
+        let (status, said) = daemon.page("/-/ready").await;
+        (status == 503).then_some(said)
+    })
+    .await;
+    assert!(said.contains("driftd store restore") && said.contains("started anew on a whole store"), "{said}");
+    // What housekeeping writes to find out whether it can.
+    daemon.housekeep().await;
+    assert_eq!(daemon.page("/-/ready").await.0, 503);
 }
 
 async fn hold_write_lock(store: &Path) -> sqlx::SqliteConnection {

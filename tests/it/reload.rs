@@ -279,3 +279,30 @@ async fn without_a_daemon_there_is_nothing_to_reload() {
     assert_eq!(refused.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&refused.stderr).contains("no daemon runs"), "{refused:?}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_held_file_with_mistakes_is_not_released_and_its_mistakes_are_told() {
+    let home = home("http://127.0.0.1:9/mcp", &[]);
+    let metrics: SocketAddr = ([127, 0, 0, 1], free_port()).into();
+    home.write(
+        "driftd.yaml",
+        &format!("metrics_listen: {metrics}\ninventory: [ {{ path: gen.yaml, trust: listed }} ]\nreceivers: [ {{ name: terminal, console: {{}} }} ]\n"),
+    );
+    home.write("gen.yaml", "targets: []\n");
+    let mut child = home.command().arg("run").stderr(Stdio::null()).spawn().unwrap();
+    ready(metrics).await;
+    home.write("gen.yaml", "targets: [\n");
+    let file = home.path().join("gen.yaml");
+    let released = eventually("the file is held", async || {
+        let said = home.driftd(&["inventory", "release", &file.to_string_lossy()]).await;
+        (!String::from_utf8_lossy(&said.stderr).contains("is not held")).then_some(said)
+    })
+    .await;
+    let error = String::from_utf8_lossy(&released.stderr).into_owned();
+    assert_eq!(released.status.code(), Some(2), "{error}");
+    assert!(error.contains("has mistakes to mend first") && error.contains("this is not YAML"), "{error}");
+    let reloaded = home.driftd(&["reload"]).await;
+    let said = String::from_utf8_lossy(&reloaded.stdout).into_owned();
+    assert!(said.contains("held at its last good version") && !said.contains("inventory release"), "{said}");
+    child.kill().await.unwrap();
+}

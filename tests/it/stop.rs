@@ -154,3 +154,19 @@ async fn a_wrong_configuration_is_told_apart_from_a_failed_start() {
     let mut real = Real::start(&home, &[]);
     assert_eq!(real.end().await.code(), Some(2), "a restart does not mend it: {}", real.log());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_waits_for_a_command_that_holds_the_store() {
+    let peer = ScriptedPeer::start(Script::default()).await;
+    let (home, _) = home(&peer.url(), CONSOLE);
+    let lock = Store::lock(&home.path().join("driftd.db")).unwrap();
+    let mut real = Real::start(&home, &[("DRIFTD_LOG", "driftd=info")]);
+    until("it says that it waits", || real.log().contains("waiting up to").then_some(())).await;
+    let holder = format!("in use by process {}", std::process::id());
+    assert!(real.log().contains(&holder), "{}", real.log());
+    drop(lock);
+    real.until_said("READY=1", 1).await;
+    assert_eq!(real.log().matches("waiting up to").count(), 1, "{}", real.log());
+    real.signal("TERM").await;
+    assert_eq!(real.end().await.code(), Some(0), "{}", real.log());
+}

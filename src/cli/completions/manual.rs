@@ -22,7 +22,13 @@ Drift or findings at or above \\fB\\-\\-fail\\-on\\fR.
 Usage or configuration.
 .TP
 3
-The endpoint gave no verdict, or something that is watched was not seen. 1 beats 3.
+The endpoint gave no verdict, or something that is watched was not seen; or the store is damaged. 1 beats 3.
+.TP
+4
+A part of the daemon broke or did not start, which a restart may mend.
+.TP
+130, 143
+A second SIGINT or SIGTERM ended the daemon at once.
 .SH FILES
 .TP
 config/driftd.yaml, /etc/driftd/driftd.yaml

@@ -10,7 +10,6 @@ use croner::parser::{CronParser, Seconds, Year};
 
 use super::super::error::ConfigError;
 use super::super::reader::{Fields, Reader};
-use super::super::spelling;
 use super::super::tree::Node;
 use super::{Bounds, Element, Form, Shape};
 use crate::model::inventory::Cadence;
@@ -54,8 +53,34 @@ fn check(text: &str) -> Result<(), String> {
         _ => return Err(format!("it has {fields} fields, not five or six")),
     };
     let parser = CronParser::builder().seconds(Seconds::Required).year(Year::Disallowed).build();
-    let cron = parser.parse(&six).map_err(|error| error.to_string().trim_end_matches('.').to_owned())?;
+    let cron = parser.parse(&six).map_err(|_| wrong_field(&parser, &six))?;
     if comes(&cron) { Ok(()) } else { Err("no day is like that".to_owned()) }
+}
+
+/// The fields in order, and what each may be.
+const FIELDS: [(&str, &str); 6] = [
+    ("second", "0 to 59"),
+    ("minute", "0 to 59"),
+    ("hour", "0 to 23"),
+    ("day of the month", "1 to 31"),
+    ("month", "1 to 12 or JAN to DEC"),
+    ("day of the week", "0 to 7 or SUN to SAT"),
+];
+
+/// Which field is to blame: the first that is wrong by itself.
+fn wrong_field(parser: &CronParser, six: &str) -> String {
+    let is_wrong = |index: usize, field: &str| {
+        let alone = |(at, _)| if at == index { field } else { "*" };
+        let alone: Vec<&str> = FIELDS.iter().enumerate().map(alone).collect();
+        parser.parse(&alone.join(" ")).is_err()
+    };
+    let mut fields = six.split_whitespace().zip(FIELDS).enumerate();
+    fields.find(|(index, (field, _))| is_wrong(*index, field)).map_or_else(
+        || "its fields do not go together".to_owned(),
+        |(_, (_, (name, range)))| {
+            format!("its {name} has to be {range}, a list (`1,2`), a range (`1-5`), `*` or a step (`*/5`)")
+        },
+    )
 }
 
 /// Whether it ever fires. The calendar repeats; any start does.
@@ -69,7 +94,7 @@ fn zone(reader: &mut Reader<'_>, node: &Node) -> Option<String> {
     if text.parse::<Tz>().is_ok() {
         return Some(text);
     }
-    let near = spelling::nearest(&text, TZ_VARIANTS.iter().map(|zone| zone.name()));
+    let near = reader.nearest(&text, TZ_VARIANTS.iter().map(|zone| zone.name()));
     let remedy =
         near.map_or_else(|| "write it as `Europe/Madrid`".to_owned(), |zone| format!("did you mean `{zone}`?"));
     reader.mistake(node.span, ConfigError::UnknownWord { what: "time zone", remedy });
@@ -105,9 +130,19 @@ mod tests {
             let remedy = "write it as `minute hour day month weekday`, as in `0 */6 * * *`";
             assert_eq!(refused(text, decode), [format!("this is no cron expression: {why}; {remedy}")], "{text}");
         }
-        for text in ["{ cron: \"61 * * * *\" }", "{ cron: \"a b c d e\" }", "{ cron: \"*/0 * * * *\" }"] {
-            let messages = refused(text, decode);
-            assert!(messages.len() == 1 && messages[0].starts_with("this is no cron expression: "), "{messages:?}");
+        for (text, field) in [
+            ("61 * * * *", "minute has to be 0 to 59"),
+            ("a b c d e", "minute has to be 0 to 59"),
+            ("*/0 * * * *", "minute has to be 0 to 59"),
+            ("0 25 * * *", "hour has to be 0 to 23"),
+            ("0 0 32 * *", "day of the month has to be 1 to 31"),
+            ("0 0 * 13 *", "month has to be 1 to 12 or JAN to DEC"),
+            ("0 0 * * 9", "day of the week has to be 0 to 7 or SUN to SAT"),
+            ("60 * * * * *", "second has to be 0 to 59"),
+        ] {
+            let messages = refused(&format!("{{ cron: \"{text}\" }}"), decode);
+            let expected = format!("this is no cron expression: its {field}, a list");
+            assert!(messages.len() == 1 && messages[0].starts_with(&expected), "{text}: {messages:?}");
         }
     }
 

@@ -2,7 +2,6 @@
 
 use super::super::error::ConfigError;
 use super::super::reader::Reader;
-use super::super::spelling;
 use super::super::tree::Node;
 use crate::model::target::Kind;
 
@@ -14,7 +13,7 @@ pub(in crate::config) fn decode(reader: &mut Reader<'_>, node: &Node) -> Option<
     let error = match word.as_str() {
         "mcp" => return Some(Kind::Mcp),
         "a2a" => ConfigError::NotSupported("`kind: a2a`", "this version watches MCP servers: `kind: mcp`"),
-        word => ConfigError::UnknownWord { what: "kind of target", remedy: spelling::advice(word, WORDS, "one of") },
+        word => ConfigError::UnknownWord { what: "kind of target", remedy: reader.advice(word, WORDS, "one of") },
     };
     reader.mistake(node.span, error);
     None

@@ -9,7 +9,6 @@ use url::Url;
 
 use super::super::error::ConfigError;
 use super::super::reader::{At, Fields, Reader};
-use super::super::spelling;
 use super::super::tree::{Node, Value};
 use super::wishes::{self, Wishes};
 use super::{Element, Shape, hosts, target};
@@ -68,7 +67,7 @@ impl Profiles {
             let remedy = if names.is_empty() {
                 "write it under `profiles` in driftd.yaml".to_owned()
             } else {
-                spelling::advice(name, &names, "profiles are")
+                reader.advice(name, &names, "profiles are")
             };
             reader.mistake_at(at, ConfigError::UnknownProfile { name: name.to_owned(), remedy }, None);
         }

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use super::super::error::ConfigError;
 use super::super::reader::{Fields, Reader};
-use super::super::spelling;
 use super::super::tree::Node;
 use super::{Bounds, Element, Form, Shape, duration, flag, id, impact, labels, severity};
 use crate::model::notice::{Route, RouteMatch};
@@ -97,7 +96,7 @@ fn name(reader: &mut Reader<'_>, node: &Node, receivers: &[String]) -> Option<St
     let remedy = if known.is_empty() {
         "list it under `receivers`".to_owned()
     } else {
-        spelling::advice(&name, &known, "receivers are")
+        reader.advice(&name, &known, "receivers are")
     };
     reader.mistake(node.span, ConfigError::UnknownReceiver { name, remedy });
     None

@@ -5,7 +5,6 @@
 use super::super::error::ConfigError;
 use super::super::glob;
 use super::super::reader::Reader;
-use super::super::spelling;
 use super::super::tree::Node;
 
 pub(in crate::config) fn decode(reader: &mut Reader<'_>, node: &Node) -> Option<String> {
@@ -17,7 +16,7 @@ pub(in crate::config) fn decode(reader: &mut Reader<'_>, node: &Node) -> Option<
         if rules.iter().any(|rule| glob::matches(&text, rule)) {
             return Some(text);
         }
-        match spelling::nearest(&text, rules.iter().copied()) {
+        match reader.nearest(&text, rules.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "`driftd rules` lists them".to_owned(),
         }

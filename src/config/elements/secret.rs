@@ -7,7 +7,6 @@ use secrecy::SecretString;
 use super::super::error::ConfigError;
 use super::super::hiding::is_conventional_variable;
 use super::super::reader::Reader;
-use super::super::spelling;
 use super::super::tree::{Entry, Node, Value};
 use crate::model::secret::SecretRef;
 use crate::secret::{SecretError, is_credential_name};
@@ -30,7 +29,7 @@ pub(in crate::config) fn decode(reader: &mut Reader<'_>, node: &Node) -> Option<
     match entry {
         Some(entry) if PLACES.contains(&entry.key.as_str()) => place(reader, entry),
         Some(entry) => {
-            let near = spelling::nearest(&entry.key, PLACES);
+            let near = reader.nearest(&entry.key, PLACES);
             let error = near.map_or(ConfigError::SecretShape, |near| ConfigError::UnknownKey {
                 key: entry.key.clone(),
                 inside: "a reference to a secret",
@@ -41,14 +40,37 @@ pub(in crate::config) fn decode(reader: &mut Reader<'_>, node: &Node) -> Option<
             None
         }
         None => {
-            reader.mistake(node.span, ConfigError::SecretShape);
+            beside(reader, node);
             None
         }
     }
 }
 
+/// A reference with something beside its place: that is named, unless two places are given or none.
+fn beside(reader: &mut Reader<'_>, node: &Node) {
+    let entries = if let Value::Map(entries) = &node.value { entries.as_slice() } else { &[] };
+    let is_place = |entry: &&Entry| PLACES.contains(&entry.key.as_str());
+    // A key without a value may be the secret itself.
+    let other = entries.iter().find(|entry| !is_place(entry) && !matches!(entry.value.value, Value::Null));
+    match other {
+        Some(other) if entries.iter().filter(is_place).count() == 1 => {
+            reader.hide_all(&other.value);
+            let inside = "a reference to a secret";
+            let remedy = "it names one place and nothing else".to_owned();
+            reader.mistake(other.span, ConfigError::UnknownKey { key: other.key.clone(), inside, remedy });
+        }
+        Some(_) | None => reader.mistake(node.span, ConfigError::SecretShape),
+    }
+}
+
 fn place(reader: &mut Reader<'_>, entry: &Entry) -> Option<SecretRef> {
     let node = &entry.value;
+    if matches!(node.value, Value::List(_) | Value::Map(_)) {
+        reader.hide_all(node);
+        let (what, expected) = (format!("`{}`", entry.key), "a text".to_owned());
+        reader.mistake(node.span, ConfigError::WrongKind { what, expected, found: node.value.kind() });
+        return None;
+    }
     let text = reader.text(node);
     let (what, why) = match entry.key.as_str() {
         "env" if is_variable_name(&text) => {
@@ -135,6 +157,12 @@ mod tests {
             ("123456", format!("a secret is written out here; {remedy}")),
             ("{}", format!("this is no reference to a secret; {remedy}")),
             ("{ env: A, file: b }", format!("this is no reference to a secret; {remedy}")),
+            ("{ env: A, hunter2 }", format!("this is no reference to a secret; {remedy}")),
+            (
+                "{ env: A, default: b }",
+                "unknown key `default` in a reference to a secret; it names one place and nothing else".to_owned(),
+            ),
+            ("{ file: [a] }", "`file` has to be a text, this is a list".to_owned()),
             ("{ vault: a }", format!("this is no reference to a secret; {remedy}")),
             ("{ evn: A }", "unknown key `evn` in a reference to a secret; did you mean `env`?".to_owned()),
             (

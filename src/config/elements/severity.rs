@@ -2,7 +2,6 @@
 
 use super::super::error::ConfigError;
 use super::super::reader::Reader;
-use super::super::spelling;
 use super::super::tree::Node;
 use crate::model::notice::Comparison;
 use crate::model::rule::Severity;
@@ -23,7 +22,7 @@ pub(in crate::config) fn decode(reader: &mut Reader<'_>, node: &Node) -> Option<
     let remedy = if word.starts_with(['>', '<']) {
         "write it as `\">=high\"`, `high` or `\"<=high\"`".to_owned()
     } else {
-        match spelling::nearest(word, words) {
+        match reader.nearest(word, words) {
             Some(near) => format!("did you mean `{sign}{near}`?"),
             None => format!("one of: {}", words.join(", ")),
         }

@@ -187,7 +187,7 @@ impl Draft {
             let why = "without a credential nothing else could be watched";
             reader.mistake_at(self.places.anonymous, ConfigError::Needs { key: "anonymous", other: "auth", why }, None);
         }
-        let defaults = around.defaults;
+        let (defaults, limits_refused) = (around.defaults, wishes.limits_refused);
         let target = Target {
             id: self.id,
             kind: self.kind,
@@ -215,7 +215,7 @@ impl Draft {
         };
         // Limits of the defaults alone are looked at where they stand.
         let has_own = timeout.is_some() || scan_timeout.is_some() || profile.is_some();
-        if target.timeout > target.scan_timeout && has_own {
+        if target.timeout > target.scan_timeout && has_own && !limits_refused {
             reader.mistake_at(self.places.limits, limits(target.timeout, target.scan_timeout), None);
         }
         Placed { target, at: self.places.id, was: self.was }
@@ -352,6 +352,13 @@ mod tests {
     a listed file may not give `apiKey`; what is sent stands in a profile: `profile: NAME`
     "
         );
+    }
+
+    #[test]
+    fn a_limit_that_is_out_of_range_makes_no_second_mistake() {
+        let target = "{ id: a, kind: mcp, url: \"https://a.example\", scan_timeout: 1s, timeout: 100h }";
+        let messages = refused(target, finished);
+        assert!(messages.len() == 1 && messages[0].starts_with("this is out of range"), "{messages:?}");
     }
 
     #[test]

@@ -56,6 +56,8 @@ pub(in crate::config) const TRUST: Element = Element::new(
 pub(in crate::config) struct Wishes {
     pub(in crate::config) timeout: Option<Duration>,
     pub(in crate::config) scan_timeout: Option<Duration>,
+    /// One of the two was wrong: what stands in its place proves nothing.
+    pub(in crate::config) limits_refused: bool,
     pub(in crate::config) auth: Option<Auth>,
     pub(in crate::config) labels: BTreeMap<String, String>,
     pub(in crate::config) headers: Vec<(String, TextOrSecret)>,
@@ -74,9 +76,12 @@ pub(in crate::config) struct Wishes {
 pub(in crate::config) fn decode(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Wishes {
     let mut limit = |key| fields.read(reader, key, |reader, node| duration::decode(reader, node, LIMIT));
     let (timeout, scan_timeout) = (limit("timeout"), limit("scan_timeout"));
+    let is_refused = |key, value: Option<Duration>| fields.has(key) && value.is_none();
+    let limits_refused = is_refused("timeout", timeout) || is_refused("scan_timeout", scan_timeout);
     Wishes {
         timeout,
         scan_timeout,
+        limits_refused,
         auth: fields.read(reader, "auth", auth::decode),
         labels: fields.read(reader, "labels", labels::decode).unwrap_or_default(),
         headers: fields.read(reader, "headers", headers::decode).unwrap_or_default(),
@@ -124,6 +129,7 @@ impl Wishes {
         Self {
             timeout: self.timeout.or(profile.timeout),
             scan_timeout: self.scan_timeout.or(profile.scan_timeout),
+            limits_refused: self.limits_refused || profile.limits_refused,
             auth: self.auth.or_else(|| profile.auth.clone()),
             labels,
             headers,

@@ -2,7 +2,6 @@
 
 use super::super::error::ConfigError;
 use super::super::reader::Reader;
-use super::super::spelling;
 use super::super::tree::Node;
 
 /// What `read` makes of the word; `what` it is and which `words` there are is said of another.
@@ -16,7 +15,7 @@ pub(in crate::config) fn decode<T>(
     let word = reader.text(node);
     let meant = read(&word);
     if meant.is_none() {
-        let remedy = spelling::advice(&word, words, "one of");
+        let remedy = reader.advice(&word, words, "one of");
         reader.mistake(node.span, ConfigError::UnknownWord { what, remedy });
     }
     meant

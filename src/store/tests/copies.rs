@@ -199,3 +199,64 @@ async fn a_write_that_fails_shows_at_once_and_one_that_works_mends_it() {
     assert_eq!(*health.borrow(), Health::Fine);
     assert_eq!(fixture.store.memory(&id("a")).await.unwrap().scans.seq, 2);
 }
+
+/// Writes over most of every page but the first.
+fn spoil(path: &Path) {
+    let mut bytes = std::fs::read(path).unwrap();
+    for page in bytes.chunks_mut(4096).skip(1) {
+        page.iter_mut().skip(50).take(3000).for_each(|byte| *byte = 0xa5);
+    }
+    std::fs::write(path, bytes).unwrap();
+}
+
+#[tokio::test]
+async fn a_damaged_store_is_checked_as_far_as_it_can_be_read() {
+    let fixture = full().await;
+    let store = fixture.path.with_file_name("copy.db");
+    fixture.store.copy_to(&store, Replace::Never).await.unwrap();
+    spoil(&store);
+    let checked = Store::check_file(&store).await.unwrap();
+    assert!(checked.problems.iter().any(|problem| problem.starts_with("SQLite: ")), "{checked:?}");
+    assert_eq!(checked.schema, KNOWN, "its first page is whole");
+    std::fs::write(&store, "not a database at all ".repeat(400)).unwrap();
+    let closed = Store::check_file(&store).await.unwrap();
+    assert_eq!(closed.problems, ["SQLite: file is not a database: nothing in it can be read"]);
+    for checked in [checked, closed] {
+        let advice = checked.problems.iter().find(|problem| problem.contains("driftd store"));
+        assert_eq!(advice, None, "whoever reads this has checked it");
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_copy_of_a_store_is_said_to_be_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("driftd.db");
+    let lock = Store::lock(&path).unwrap();
+    let other = dir.path().join("other");
+    let restore = async || Store::restore(&path, &lock, &other, "person:oncall", at(0)).await.unwrap_err();
+    std::fs::write(&other, "root:x:0:0:root:/root:/bin/bash\n".repeat(40)).unwrap();
+    let refused = restore().await;
+    assert!(matches!(refused, RestoreError::NoCopy { .. }), "{refused}");
+    assert!(!refused.to_string().contains("driftd store check"), "{refused}");
+    std::fs::write(&other, "").unwrap();
+    let refused = restore().await;
+    assert!(matches!(refused, RestoreError::NoCopy { .. }), "{refused}");
+    let fixture = full().await;
+    std::fs::remove_file(&other).unwrap();
+    fixture.store.copy_to(&other, Replace::Never).await.unwrap();
+    spoil(&other);
+    let refused = restore().await;
+    assert!(matches!(refused, RestoreError::Damaged { .. }), "{refused}");
+    assert!(!path.exists());
+}
+
+#[tokio::test]
+async fn a_store_that_sqlite_calls_damaged_is_not_mended_by_a_write_that_works() {
+    let fixture = full().await;
+    let health = fixture.store.health();
+    let damage = StoreError::Damaged("database disk image is malformed".to_owned());
+    fixture.store.wrote::<()>(Err(damage)).unwrap_err();
+    fixture.store.try_write(at(1)).await.unwrap();
+    let _ = fixture.store.wrote::<()>(Err(StoreError::Full));
+    assert!(matches!(&*health.borrow(), Health::Damaged(why) if why.contains("malformed")), "{:?}", *health.borrow());
+}

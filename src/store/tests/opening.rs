@@ -75,7 +75,7 @@ async fn a_file_that_is_no_database_is_told_as_damage() {
     let path = dir.path().join("driftd.db");
     std::fs::write(&path, "listen: 127.0.0.1\n".repeat(400)).unwrap();
     let error = Store::open(&path).await.unwrap_err();
-    assert!(matches!(error, StoreError::Corrupt(_)), "{error}");
+    assert!(matches!(error, StoreError::Damaged(_)), "{error}");
 }
 
 #[tokio::test]
@@ -135,7 +135,7 @@ fn a_second_holder_is_told_who_holds_the_lock_until_it_is_given_back() {
     assert_eq!(
         error.to_string(),
         format!(
-            "the store is in use by process {}; stop it first, or give this one a store of its own",
+            "the store is in use by process {}: another command or daemon; let it end or stop it first, or give this one a store of its own",
             std::process::id()
         )
     );
