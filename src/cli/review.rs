@@ -141,7 +141,7 @@ fn shown(one: &Reviewed) -> String {
 
 /// `add, echo and 4 more`; nothing for no names.
 fn named(names: &[String], more: u32) -> String {
-    let shown = names.iter().map(|name| text::name(name).to_string()).collect::<Vec<_>>().join(", ");
+    let shown = names.iter().map(|name| text::name(name)).collect::<Vec<_>>().join(", ");
     if more == 0 || names.is_empty() { shown } else { format!("{shown} and {more} more") }
 }
 

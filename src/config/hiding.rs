@@ -12,7 +12,7 @@ use regex::Regex;
 use super::elements::{Element, Form, Shape, url};
 use super::source::{Source, Span};
 use super::tree::{Node, Value};
-use super::{daemon_file, inventory_file, spelling};
+use super::{daemon_file, inventory_file};
 use crate::secret::is_credential_name;
 
 /// Keys that sound like these, in any file, stand before secrets.
@@ -82,16 +82,9 @@ pub(super) fn hide_in_tree(source: &mut Source, node: &Node, shape: &Shape) {
     }
 }
 
-/// The element that a key is, or was meant to be: of one that is only spelled alike, when its values cannot be mistaken
-/// for a secret.
+/// The element that a key is, or is called elsewhere. One that is only spelled alike is none: a secret may stand there.
 fn meant<'e>(elements: &'e [Element], key: &str) -> Option<&'e Element> {
-    let by = |is: &dyn Fn(&Element) -> bool| elements.iter().find(|element| is(element));
-    by(&|element| element.key == key).or_else(|| by(&|element| element.also_called.contains(&key))).or_else(|| {
-        let near = spelling::nearest(key, elements.iter().map(|element| element.key))?;
-        let plain =
-            |shape: &Shape| matches!(shape, Shape::Flag | Shape::Count(_) | Shape::Duration(_) | Shape::Word(_));
-        by(&|element| element.key == near && plain(&element.shape))
-    })
+    elements.iter().find(|element| element.key == key || element.also_called.contains(&key))
 }
 
 /// Hides what of a URL may be a secret: all of it beside a user, a query and a fragment always, and what follows the

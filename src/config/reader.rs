@@ -508,7 +508,7 @@ mod tests {
     fn words_are_compared_only_for_mistakes_that_are_listed() {
         let environment = Environment::from_map([("A", "b")]);
         let mut reader = Reader::new(&environment, None);
-        let node = reader.take(Path::new("f.yaml"), "a: b".to_owned()).unwrap();
+        let node = reader.take(Path::new("f.yaml"), "a: b".to_owned(), crate::config::inventory_file::KEYS).unwrap();
         for _ in 0..MOST_LISTED {
             assert_eq!(reader.nearest("evrey", ["every"]), Some("every"));
             assert_eq!(reader.advice("evrey", &["every"], "one of"), "did you mean `every`?");
@@ -526,7 +526,7 @@ mod tests {
         assert!(text.len() > 1_000_000);
         let environment = Environment::from_map([("A", "b")]);
         let mut reader = Reader::new(&environment, None);
-        let node = reader.take(Path::new("f.yaml"), text).unwrap();
+        let node = reader.take(Path::new("f.yaml"), text, crate::config::inventory_file::KEYS).unwrap();
         let written = super::super::inventory_file::decode(&mut reader, &node);
         assert!(written.drafts.is_empty());
         let mistakes = reader.finish(None::<()>).unwrap_err();

@@ -177,7 +177,10 @@ async fn a_daemon_is_asked_also_beside_a_wrong_file_of_its_own_and_secrets_that_
     assert!(err(&said).contains("driftd.yaml:1:10: `control` has to be a path"), "{}", err(&said));
     daemon.stop().await;
     // Without a daemon, secrets of people and receivers are nothing that an answer needs.
-    home.write("driftd.yaml", "inventory: [ inventory.yaml ]\npeople: [ { name: a, token: { credential: a }, may: decide } ]\n");
+    home.write(
+        "driftd.yaml",
+        "inventory: [ inventory.yaml ]\npeople: [ { name: a, token: { credential: a }, may: decide } ]\n",
+    );
     for verb in [&["targets"][..], &["history"], &["store", "check"]] {
         let said = home.driftd(verb).await;
         assert_eq!(said.status.code(), Some(0), "{verb:?}: {}", err(&said));
