@@ -131,7 +131,8 @@ mod tests {
                  `openssl rand -hex 32` makes them",
                 "this list is empty; name at least one",
                 "a secret has no value: that environment variable is not set; \
-                 secrets of receivers and people must be there at start",
+                 secrets of receivers and people must be there at start: \
+                 the unit's environment may have it where this one has not",
                 "this is no right; one of: read, decide",
                 "a secret is written out here; \
                  refer to it: `{ env: NAME }`, `{ file: PATH }` or `{ credential: NAME }`",
