@@ -210,8 +210,12 @@ impl Reload {
             // Before the files are read: a change that comes later is seen as one.
             self.lookout.note().await;
             let outcome = site.take(&round.causes, &round.released).await;
-            if matches!(outcome, Err(NotReloaded::Failed(_) | NotReloaded::NotReleased(_))) {
-                self.lookout.forget();
+            // Read and refused is known; what was not read, or not put in force for another reason, is looked at again.
+            match &outcome {
+                Ok(_) | Err(NotReloaded::Mistakes(_)) => {}
+                Err(NotReloaded::Failed(_) | NotReloaded::NotReleased(_) | NotReloaded::NotHeld(_)) => {
+                    self.lookout.forget();
+                }
             }
             self.lookout.look_at(site.files());
             for waiting in round.waiting {

@@ -295,9 +295,7 @@ impl Daemon {
 
     /// A page of the metrics listener.
     pub(crate) async fn page(&self, path: &str) -> (u16, String) {
-        let url = format!("http://{}{path}", self.metrics);
-        let response = reqwest::Client::builder().no_proxy().build().unwrap().get(url).send().await.unwrap();
-        (response.status().as_u16(), response.text().await.unwrap())
+        page_of(self.metrics, path).await.unwrap()
     }
 
     /// The exposition.
@@ -325,6 +323,15 @@ pub(crate) fn sum(exposition: &str, name: &str) -> f64 {
         bare.then(|| rest.rsplit(' ').next().and_then(|value| value.parse::<f64>().ok())).flatten()
     });
     values.sum()
+}
+
+/// A page of a metrics listener.
+pub(crate) async fn page_of(metrics: SocketAddr, path: &str) -> Result<(u16, String), reqwest::Error> {
+    // The clients of a process share a provider; another test may have installed it.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let client = reqwest::Client::builder().no_proxy().build()?;
+    let response = client.get(format!("http://{metrics}{path}")).send().await?;
+    Ok((response.status().as_u16(), response.text().await?))
 }
 
 /// Waits until a child of the real program is ready.
