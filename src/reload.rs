@@ -93,6 +93,8 @@ pub struct Held {
     pub reason: String,
     /// What is wrong with its current version.
     pub why: String,
+    /// Whether `driftd inventory release` lets that version in.
+    pub releasable: bool,
 }
 
 /// A target that carries on the past of another id.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::page::{Table, instant, maybe};
+use super::page::{Table, counted, instant, maybe};
 use super::style::Style;
 use crate::clock::Clock;
 use crate::model::alert::Alert;
@@ -261,15 +261,9 @@ fn alert(full: &document::MessageInFull) -> String {
 
 fn ledger(verified: &document::LedgerVerified) -> String {
     if let Some(broken) = &verified.broken {
-        let how = match broken.fault.as_str() {
-            "missing" => "is not there",
-            "unchained" => "does not follow from the one before",
-            "changed" => "is not what was written",
-            _ => "cannot be read",
-        };
         return format!(
-            "The ledger is broken: entry {} {how}. Somebody changed the store behind driftd; keep the file as evidence.\n",
-            broken.entry
+            "The ledger is broken: entry {} {}. Somebody changed the store behind driftd; keep the file as evidence.\n",
+            broken.entry, broken.words
         );
     }
     let head = verified.head.map(|head| format!(", head {head}")).unwrap_or_default();
@@ -297,11 +291,6 @@ fn history(lines: &[document::HistoryLine], style: Style) -> String {
 
 /// Names shown of a list; the others are counted.
 const NAMED: usize = 20;
-
-/// `1 target`, `2 targets`
-fn counted(n: usize, noun: &str) -> String {
-    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
-}
 
 fn reloaded(reloaded: &Reloaded) -> String {
     let changes = &reloaded.changes;
@@ -336,8 +325,7 @@ fn reloaded(reloaded: &Reloaded) -> String {
     for held in &reloaded.held {
         let (file, why) = (held.file.display().to_string(), &held.why);
         let _ = writeln!(page, "  held at its last good version: {}\n{why}", text::inert(&file, 300));
-        // Only what it removes can be let in; the mistake says so then.
-        let _ = if why.contains("`driftd inventory release") {
+        let _ = if held.releasable {
             writeln!(page, "  mend it, or let it in: driftd inventory release {}", text::inert(&file, 300))
         } else {
             writeln!(page, "  mend it: the file is read anew when it changes")

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::exit::Exit;
-use super::page;
+use super::page::{self, counted};
 use super::{Output, SchemaFile};
 use crate::clock::Clock;
 use crate::config::{self, Config, Described, Held};
@@ -72,12 +72,6 @@ fn in_words(config: &Config, now: Timestamp) -> String {
         let _ = writeln!(page, "\n{}", expired(ignore, &targets));
     }
     page
-}
-
-/// `1 target`, `2 targets`.
-fn counted(count: usize, what: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {what}{plural}")
 }
 
 fn expired(ignore: &Ignore, targets: &[&TargetId]) -> String {

@@ -148,6 +148,12 @@ pub(super) fn wrap(first: &str, hang: usize, words: &str, width: usize) -> Strin
     page
 }
 
+/// `1 target`, `2 targets`.
+pub(super) fn counted(count: usize, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{plural}")
+}
+
 /// An instant for people, to the second, in UTC.
 pub(super) fn instant(at: jiff::Timestamp) -> String {
     at.strftime("%Y-%m-%d %H:%M:%S").to_string()

@@ -414,6 +414,12 @@ const fn are(count: usize) -> &'static str {
 }
 
 impl ConfigError {
+    /// Whether `driftd inventory release` lets a file in that has this mistake: it is what a file removes, and may be
+    /// meant.
+    pub(super) const fn can_be_released(&self) -> bool {
+        matches!(self, Self::Vanished | Self::RemovesTooMany { .. })
+    }
+
     /// As what a file is held that has this mistake.
     pub(super) fn held_as(&self) -> HeldReason {
         match self {

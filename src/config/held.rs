@@ -55,6 +55,8 @@ pub struct Held {
     pub reason: HeldReason,
     /// Why, in full: each with its place, its snippet and what would be right.
     pub mistakes: Vec<String>,
+    /// Whether `driftd inventory release` lets its current version in.
+    pub releasable: bool,
     /// Whether another version of it is in use; without one it contributes nothing.
     pub has_last_good: bool,
 }

@@ -91,8 +91,9 @@ impl Inventory {
     fn add(&mut self, reader: &mut Reader<'_>, path: PathBuf, listed: bool, used: Used) {
         if let Some(mut findings) = used.held {
             let reason = findings.held_as().unwrap_or(HeldReason::Invalid);
-            let mistakes = reader.told(&mut findings);
-            self.held.push(Held { path: path.clone(), reason, mistakes, has_last_good: used.text.is_some() });
+            let (releasable, mistakes) = (findings.can_be_released(), reader.told(&mut findings));
+            let has_last_good = used.text.is_some();
+            self.held.push(Held { path: path.clone(), reason, mistakes, releasable, has_last_good });
         }
         let targets: Vec<Target> = used.targets.into_iter().map(|placed| placed.target).collect();
         if let Some(text) = used.text {

@@ -317,6 +317,11 @@ impl Findings {
         self.more = self.more.saturating_add(others.more);
     }
 
+    /// Whether a release lets the file in that has them.
+    pub(super) fn can_be_released(&self) -> bool {
+        self.more == 0 && self.found.iter().all(|found| found.error.can_be_released())
+    }
+
     /// As what a file is held that has them.
     pub(super) fn held_as(&self) -> Option<HeldReason> {
         self.found.iter().map(|found| found.error.held_as()).min()

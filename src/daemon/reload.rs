@@ -222,7 +222,7 @@ pub(super) fn tell_warnings(config: &Config) {
 
 /// Logs which files are held.
 pub(super) fn tell_held(held: &[Held]) {
-    for Held { file, reason, why } in held {
+    for Held { file, reason, why, .. } in held {
         let why = headline(why);
         tracing::error!(
             file = %file.display(),
@@ -257,6 +257,7 @@ pub(super) fn held(config: &Config) -> Vec<Held> {
         file: held.path.clone(),
         reason: held.reason.to_string(),
         why: held.mistakes.join("\n\n"),
+        releasable: held.releasable,
     });
     held.collect()
 }

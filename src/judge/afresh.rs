@@ -3,8 +3,8 @@
 //! A new, removed or re-pointed `auth:`, other headers and another tier are changes of ours, and are never told as drift
 //! (law 10): facets that were asked otherwise (for a credential, those of `@auth` alone) are held to nothing, what
 //! stands there ends, and they join anew. An edited URL keeps the baseline, but for `mcp.transport`: it describes the way
-//! to the server, which is what was edited, and not the server. Names are compared, as written in the inventory: neither another value behind
-//! the same reference nor one that cannot be read for a while lets anything be trusted anew.
+//! to the server, which is what was edited, and not the server. Names are compared, as written in the inventory: neither
+//! another value behind the same reference nor one that cannot be read for a while lets anything be trusted anew.
 
 use std::collections::BTreeSet;
 

@@ -4,6 +4,7 @@
 
 use jiff::Timestamp;
 
+use super::alert::words;
 use super::rules;
 use crate::model::alert::AlertType;
 use crate::model::bulletin::{Bulletin, Passage};
@@ -21,7 +22,7 @@ pub fn rules_updated(targets: &[TargetSummary]) -> Option<Bulletin> {
         return None;
     }
     let version = rules::version();
-    let are = if targets.len() == 1 { "1 target is".to_owned() } else { format!("{} targets are", targets.len()) };
+    let are = are(targets.len(), "target");
     Some(Bulletin {
         kind: AlertType::FleetReport,
         key: format!("rules:{version}"),
@@ -38,6 +39,11 @@ pub fn rules_updated(targets: &[TargetSummary]) -> Option<Bulletin> {
         sections: Vec::new(),
         targets: targets.to_vec(),
     })
+}
+
+/// `1 target is`, `2 targets are`
+fn are(n: usize, noun: &str) -> String {
+    format!("{} {}", words::count(n, noun), if n == 1 { "is" } else { "are" })
 }
 
 /// An ignore that nothing has matched for long.
@@ -70,7 +76,7 @@ pub fn unused_ignores(unused: &[UnusedIgnore], now: Timestamp) -> Option<Bulleti
     let mut targets: Vec<TargetSummary> = Vec::new();
     let mut known = std::collections::BTreeSet::<&TargetId>::new();
     targets.extend(unused.iter().filter(|one| known.insert(&one.target.id)).map(|one| one.target.clone()));
-    let are = if unused.len() == 1 { "1 ignore is".to_owned() } else { format!("{} ignores are", unused.len()) };
+    let are = are(unused.len(), "ignore");
     Some(Bulletin {
         kind: AlertType::FleetReport,
         key: format!("ignores:{}", now.strftime("%G-W%V")),

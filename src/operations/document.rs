@@ -435,6 +435,8 @@ pub struct LedgerBreak {
     pub entry: u64,
     /// How: `missing`, `unchained`, `changed` or `unreadable`.
     pub fault: String,
+    /// The same for people.
+    pub words: String,
 }
 
 impl From<LedgerCheck> for LedgerVerified {
@@ -442,7 +444,8 @@ impl From<LedgerCheck> for LedgerVerified {
         match check {
             LedgerCheck::Whole { entries, head } => Self { entries: Some(entries), head: Some(head), broken: None },
             LedgerCheck::Broken { no, fault } => {
-                let broken = LedgerBreak { entry: no, fault: fault.as_str().to_owned() };
+                let broken =
+                    LedgerBreak { entry: no, fault: fault.as_str().to_owned(), words: fault.words().to_owned() };
                 Self { entries: None, head: None, broken: Some(broken) }
             }
         }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::document::{ReviewFinding, Reviewed, Shown};
+use super::words::count;
 use super::{Answer, Office, Refused};
 use crate::judge::report::{self, Coverage};
 use crate::model::facet::{Facet, FacetName, FacetState};
@@ -101,8 +102,4 @@ fn document(row: &TargetRow, memory: &Memory, look: Option<&Look>) -> Reviewed {
         accept: short.map(|short| format!("driftd baseline accept {id}@{short} --reason \"...\"")).unwrap_or_default(),
         target: id,
     }
-}
-
-fn count(n: usize) -> u32 {
-    u32::try_from(n).unwrap_or(u32::MAX)
 }

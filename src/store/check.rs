@@ -14,7 +14,7 @@ use sqlx::{Connection as _, Row as _, SqliteConnection};
 use super::columns::Columns as _;
 use super::error::StoreError;
 use super::values::Unpacker;
-use super::views::{LedgerCheck, LedgerFault};
+use super::views::LedgerCheck;
 use super::{MessageFilter, Result, Store, ledger, memory, open, outbox, references, schema, snapshots, targets};
 use crate::model::digest::Digest;
 
@@ -121,7 +121,7 @@ pub(super) async fn checked(conn: &mut SqliteConnection) -> Result<Checked> {
     match ledger::verify(conn).await {
         Ok(LedgerCheck::Whole { entries, .. }) => checked.ledger = entries,
         Ok(LedgerCheck::Broken { no, fault }) => {
-            checked.told(format!("ledger: entry {no} {}", words(fault)));
+            checked.told(format!("ledger: entry {no} {}", fault.words()));
         }
         Err(error) => checked.told(format!("ledger: {}", inner(error))),
     }
@@ -143,15 +143,6 @@ async fn foreign(conn: &mut SqliteConnection) -> Result<BTreeMap<(String, String
         *missing.entry((row.try_get(0)?, row.try_get(2)?)).or_insert(0) += 1;
     }
     Ok(missing)
-}
-
-const fn words(fault: LedgerFault) -> &'static str {
-    match fault {
-        LedgerFault::Missing => "is missing",
-        LedgerFault::Unchained => "does not continue the entry before it",
-        LedgerFault::Changed => "was changed after it was written",
-        LedgerFault::Unreadable => "cannot be read",
-    }
 }
 
 /// Each value has its digest, and each that is referred to is there.

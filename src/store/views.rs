@@ -345,6 +345,16 @@ impl LedgerFault {
             Self::Unreadable => "unreadable",
         }
     }
+
+    /// For people, after `entry 3`.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Missing => "is missing",
+            Self::Unchained => "does not continue the entry before it",
+            Self::Changed => "was changed after it was written",
+            Self::Unreadable => "cannot be read",
+        }
+    }
 }
 
 /// Open units of one target.

@@ -85,6 +85,26 @@ fn home(peer: &str, hook: &Hook, store: &Path, more: &str) -> Home {
     Home::told_by(hook, &settings, &format!("  - {{ id: peer, kind: mcp, url: {peer:?}, every: 24h }}\n"))
 }
 
+/// A target that is watched, with its store in a directory of its own.
+struct Watched {
+    peer: ScriptedPeer,
+    hook: Hook,
+    home: Home,
+    daemon: Daemon,
+    directory: tempfile::TempDir,
+    store: PathBuf,
+}
+
+async fn watched() -> Watched {
+    let peer = ScriptedPeer::start(Script::default()).await;
+    let hook = Hook::start().await;
+    let directory = tempfile::tempdir().unwrap();
+    let store = directory.path().join("driftd.db");
+    let home = home(&peer.url(), &hook, &store, "");
+    let daemon = Daemon::start(&home).await;
+    Watched { peer, hook, home, daemon, directory, store }
+}
+
 async fn until_ready(daemon: &Daemon, is: bool) -> String {
     let what = if is { "the daemon is ready" } else { "the daemon is not ready" };
     eventually(what, async || {
@@ -177,12 +197,7 @@ async fn a_message_that_cannot_be_marked_is_sent_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_store_that_is_deleted_under_the_daemon_is_noticed_and_nothing_is_written_to_it() {
-    let peer = ScriptedPeer::start(Script::default()).await;
-    let hook = Hook::start().await;
-    let directory = tempfile::tempdir().unwrap();
-    let store = directory.path().join("driftd.db");
-    let home = home(&peer.url(), &hook, &store, "");
-    let daemon = Daemon::start(&home).await;
+    let Watched { peer, daemon, directory, store, home: _home, hook: _hook } = watched().await;
     until_ready(&daemon, true).await;
     daemon.take_baseline("peer").await;
     let kept = directory.path().join("kept.db");
@@ -266,12 +281,7 @@ fn spoil(store: &Path) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_store_that_is_damaged_under_the_daemon_stays_not_ready_though_marks_can_be_written() {
-    let peer = ScriptedPeer::start(Script::default()).await;
-    let hook = Hook::start().await;
-    let directory = tempfile::tempdir().unwrap();
-    let store = directory.path().join("driftd.db");
-    let home = home(&peer.url(), &hook, &store, "");
-    let daemon = Daemon::start(&home).await;
+    let Watched { daemon, store, peer: _peer, home: _home, directory: _directory, hook: _hook } = watched().await;
     daemon.take_baseline("peer").await;
     truncate_log(&store).await;
     spoil(&store);
