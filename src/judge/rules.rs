@@ -18,6 +18,7 @@ mod dates;
 pub(super) mod draft;
 mod handshake;
 pub(super) mod lists;
+mod network;
 pub(super) mod notes;
 mod prompts;
 mod resources;

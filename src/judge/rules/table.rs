@@ -9,6 +9,7 @@ mod base;
 mod conversation;
 mod handshake;
 mod hints;
+mod network;
 mod prompts;
 mod resources;
 mod scan;
@@ -18,6 +19,7 @@ mod tools;
 /// Every family, in the order of `docs/rules.md`.
 pub(super) static FAMILIES: &[&[Rule]] = &[
     scan::RULES,
+    network::RULES,
     conversation::RULES,
     handshake::RULES,
     tools::RULES,

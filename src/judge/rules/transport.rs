@@ -4,8 +4,8 @@ use crate::judge::canon::shown;
 use crate::judge::diff::Place;
 use crate::model::json::Json;
 
-use super::common;
 use super::draft::Draft;
+use super::{common, network};
 
 /// Drifts of `mcp.transport`. With `handshake_tells`, the handshake is compared too and tells a change of date.
 pub(in crate::judge) fn judge(accepted: &[Json], seen: &[Json], handshake_tells: bool) -> Vec<Draft> {
@@ -31,15 +31,11 @@ pub(in crate::judge) fn judge(accepted: &[Json], seen: &[Json], handshake_tells:
             "date" if handshake_tells => {}
             "date" => out.push(date(member)),
             "session" => out.push(session(member)),
-            "headers" if member.is_object() && member.old().is_some() && member.now().is_some() => {
-                let each = |header: &Place<'_>| {
-                    Draft::other(header, format!("the header {} {}", shown(header.name()), common::fate(header)))
-                };
-                out.extend(member.changed().iter().map(each));
-            }
+            name if network::accounts_for(name, &changed) => {}
             name => out.push(Draft::other(member, message(&shown(name)))),
         }
     }
+    out.extend(network::judge(&changed));
     out
 }
 
