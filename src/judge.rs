@@ -161,6 +161,7 @@ impl<'a> Compared<'a> {
             Facet::McpTools | Facet::McpPrompts | Facet::McpResources | Facet::McpResourceTemplates => {
                 rules::lists::judge(scene, sides.accepted, sides.seen)
             }
+            Facet::McpCard | Facet::McpCatalog | Facet::Tls => rules::judge_document(sides.accepted, sides.seen),
             Facet::Scan => Vec::new(),
         }
     }

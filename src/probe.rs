@@ -4,12 +4,14 @@
 //! capability, calls nothing, and ends the sessions it opened where that does no harm. What the answers mean is left
 //! to `judge`, when to ask again to `watch`.
 
+use std::sync::Arc;
+
 use http::{HeaderName, HeaderValue};
 use jiff::Timestamp;
 use secrecy::SecretString;
 
 use crate::model::inventory::Target;
-use crate::model::observation::{AddressClass, Echo, Observation};
+use crate::model::observation::{AddressClass, Echo, Kept, Observation};
 use crate::net::{Door, Scrub, VisitPlan};
 
 pub mod challenge;
@@ -24,6 +26,7 @@ mod opening;
 mod ready;
 mod report;
 mod retry_after;
+mod seldom;
 pub mod sse;
 mod transport;
 mod trouble;
@@ -45,6 +48,8 @@ pub struct Ask<'a> {
     pub second_read: SecondRead,
     /// Its block is confirmed: one request, and no other unless that one is let in.
     pub probe_only: bool,
+    /// What is not looked at in every scan and need not be in this one.
+    pub kept: Option<&'a Arc<Kept>>,
     /// By what the last scan is known again, if nothing new would be of interest.
     pub known: Option<&'a Echo>,
     /// Takes our secrets out of what arrives.
@@ -93,7 +98,9 @@ pub async fn probe(door: &Door, ask: &Ask<'_>) -> Observation {
         scrub: ask.scrub,
     });
     let faces = Box::pin(face::faces(&visit, ask)).await;
+    let seldom = Box::pin(seldom::look(&visit, ask, &faces)).await;
     let mut observation = report::observation(&visit, ask, faces);
+    seldom.stand_in(&mut observation);
     observation.echo = echo::of(&observation);
     let is_new = |echo: &Echo| ask.known.is_none_or(|known| known.digest != echo.digest);
     if observation.echo.as_ref().is_none_or(is_new) {

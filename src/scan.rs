@@ -18,7 +18,7 @@ use crate::model::facet::{FacetName, UnseenKind};
 use crate::model::fleet::Times;
 use crate::model::inventory::Target;
 use crate::model::memory::{Memory, Past};
-use crate::model::observation::{Echo, Observation, Outcome, RawFacet};
+use crate::model::observation::{Echo, Kept, Observation, Outcome, RawFacet};
 use crate::model::settlement::Settlement;
 use crate::model::snapshot::Snapshot;
 use crate::model::target::TargetId;
@@ -274,6 +274,7 @@ impl Scanner {
             known_class: before.known_class(target),
             fresh: before.wants_fresh_read(self.clock.now()),
             probe_only: before.blocked,
+            kept: before.kept(self.clock.now()),
             known: before.quiet.as_ref().and_then(|quiet| quiet.echo.as_ref()),
         };
         if !net::descriptors_left() {
@@ -373,7 +374,8 @@ impl Scanner {
             crash::point(crash::Point::AfterCommit);
         }
         // Still under the writer's lock: no decision comes between what is stored and what is kept.
-        let report = self.keep(target, &memory, &settlement, &snapshot, quiet.then(|| observation.echo.clone()));
+        let quiet = quiet.then(|| observation.echo.clone());
+        let report = self.keep(target, &memory, &settlement, &snapshot, quiet, observation.kept.clone());
         drop(writer);
         self.tell(&settlement);
         Ok(Report { hasten: neighbours::to_hasten(&memory, &settlement, &siblings), ..report })
@@ -410,12 +412,14 @@ impl Scanner {
         settlement: &Settlement,
         snapshot: &Snapshot,
         quiet: Option<Option<Echo>>,
+        kept: Option<Arc<Kept>>,
     ) -> Report {
         let mut cache = self.cache();
         let until = judge::settle::rests_until(&target.policy, memory, &settlement.scans);
         let wishes = remembered::wishes(target);
         let quiet = quiet.map(|echo| Quiet { snapshot: snapshot.digest, echo, until, wishes });
-        let remembered = Remembered::settled(memory, settlement, snapshot, quiet, cache.get(&settlement.target));
+        let before = cache.get(&settlement.target);
+        let remembered = Remembered::settled(memory, settlement, snapshot, quiet, before).keeping(kept, before);
         let report = remembered.report(snapshot);
         cache.insert(settlement.target.clone(), remembered);
         report
@@ -456,6 +460,9 @@ impl Scanner {
         let mut cache = self.cache();
         let remembered = cache.entry(target.id.clone()).or_default();
         remembered.lengthen(now, unchanged.fresh, observation.certificate_ends);
+        if observation.kept.is_some() {
+            remembered.kept.clone_from(&observation.kept);
+        }
         // A fresh read brings other ids; the next one will not.
         if other.is_some() && !unchanged.fresh {
             remembered.quiet = Some(Quiet { echo: observation.echo.clone(), ..quiet.clone() });

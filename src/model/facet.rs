@@ -23,22 +23,31 @@ pub enum Facet {
     McpResourceTemplates,
     /// How the conversation was carried.
     McpTransport,
+    /// The Server Card, and where it was found.
+    McpCard,
+    /// The AI Catalog, and where it was found.
+    McpCatalog,
     /// Status and challenges of the anonymous request.
     AuthChallenge,
+    /// What the TLS handshake shows.
+    Tls,
     /// No facet of the target: the outcome of our scan, so that sight has keys like drift.
     Scan,
 }
 
 impl Facet {
     /// All facets.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 11] = [
         Self::McpHandshake,
         Self::McpTools,
         Self::McpPrompts,
         Self::McpResources,
         Self::McpResourceTemplates,
         Self::McpTransport,
+        Self::McpCard,
+        Self::McpCatalog,
         Self::AuthChallenge,
+        Self::Tls,
         Self::Scan,
     ];
 
@@ -52,7 +61,10 @@ impl Facet {
             Self::McpResources => "mcp.resources",
             Self::McpResourceTemplates => "mcp.resource_templates",
             Self::McpTransport => "mcp.transport",
+            Self::McpCard => "mcp.card",
+            Self::McpCatalog => "mcp.catalog",
             Self::AuthChallenge => "auth.challenge",
+            Self::Tls => "tls",
             Self::Scan => "scan",
         }
     }
@@ -67,7 +79,13 @@ impl Facet {
             Self::McpResourceTemplates => {
                 Some(ListShape { array: "resourceTemplates", key: "uriTemplate", method: "resources/templates/list" })
             }
-            Self::McpHandshake | Self::McpTransport | Self::AuthChallenge | Self::Scan => None,
+            Self::McpHandshake
+            | Self::McpTransport
+            | Self::McpCard
+            | Self::McpCatalog
+            | Self::AuthChallenge
+            | Self::Tls
+            | Self::Scan => None,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -40,8 +41,22 @@ pub struct Observation {
     pub address_class: Option<AddressClass>,
     /// When the certificate ends that it showed.
     pub certificate_ends: Option<Timestamp>,
+    /// What was looked at that is not looked at in every scan; `None` when what was kept of it served.
+    pub kept: Option<Arc<Kept>>,
     /// By what it is known again; `None` when it was not complete, or not the probe's.
     pub echo: Option<Echo>,
+}
+
+/// What is looked at only now and then, and stands in every scan until it is looked at again (design, section 3:
+/// cadence and cost).
+#[derive(Clone, Debug)]
+pub struct Kept {
+    /// When it was looked at.
+    pub at: Timestamp,
+    /// Its facets.
+    pub facets: BTreeMap<FacetName, RawFacet>,
+    /// What it decided of checks.
+    pub remarks: Vec<Remark>,
 }
 
 /// By what a complete scan is known again, without a value of it.
@@ -223,6 +238,10 @@ pub enum DetectionState {
 pub enum Transport {
     /// Streamable HTTP.
     StreamableHttp,
+    /// HTTP+SSE of 2024-11-05: a stream by GET, messages by POST.
+    Sse,
+    /// A program of ours, by its standard input and output.
+    Stdio,
 }
 
 impl Transport {
@@ -231,6 +250,8 @@ impl Transport {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::StreamableHttp => "streamable_http",
+            Self::Sse => "sse",
+            Self::Stdio => "stdio",
         }
     }
 }

@@ -77,7 +77,13 @@ impl Capabilities {
             Facet::McpTools => "tools",
             Facet::McpPrompts => "prompts",
             Facet::McpResources | Facet::McpResourceTemplates => "resources",
-            Facet::McpHandshake | Facet::McpTransport | Facet::AuthChallenge | Facet::Scan => return false,
+            Facet::McpHandshake
+            | Facet::McpTransport
+            | Facet::McpCard
+            | Facet::McpCatalog
+            | Facet::AuthChallenge
+            | Facet::Tls
+            | Facet::Scan => return false,
         };
         match self {
             Self::Unknown => true,

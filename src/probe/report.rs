@@ -28,6 +28,7 @@ pub(super) fn observation(visit: &Visit<'_>, ask: &Ask<'_>, reports: Vec<FaceRep
         not_before,
         address_class: visit.own_class(),
         certificate_ends: visit.certificate_ends(),
+        kept: None,
         echo: None,
     };
     for report in reports {

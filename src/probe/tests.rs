@@ -74,6 +74,7 @@ impl Scan<'_> {
             known_class: None,
             second_read: self.second_read,
             probe_only: self.probe_only,
+            kept: None,
             known: self.known.as_ref(),
             scrub: self.scrub,
             at: "2026-11-30T12:00:00Z".parse().unwrap(),

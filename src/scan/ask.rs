@@ -2,6 +2,7 @@
 //! arrives; and the seam at which scans are made of something else than conversations.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use http::{HeaderName, HeaderValue};
@@ -11,7 +12,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use crate::judge;
 use crate::model::inventory::{Auth, Target};
 use crate::model::memory::Memory;
-use crate::model::observation::{AddressClass, Echo, Observation};
+use crate::model::observation::{AddressClass, Echo, Kept, Observation};
 use crate::model::secret::TextOrSecret;
 use crate::model::snapshot::Snapshot;
 use crate::net::{Door, Scrub};
@@ -30,6 +31,8 @@ pub struct AskManner<'a> {
     pub fresh: bool,
     /// A block is confirmed: one request.
     pub probe_only: bool,
+    /// What is not looked at in every scan, while it need not be.
+    pub kept: Option<&'a Arc<Kept>>,
     /// By what a scan is known to have brought nothing new.
     pub known: Option<&'a Echo>,
 }
@@ -57,7 +60,7 @@ impl Eye for Conversations {
 
 /// One look at `target`, judged against nothing: for `driftd scan`, which has no past.
 pub async fn look(door: &Door, target: &Target, environment: &Environment, now: Timestamp) -> (Observation, Snapshot) {
-    let manner = AskManner { date: None, known_class: None, fresh: true, probe_only: false, known: None };
+    let manner = AskManner { date: None, known_class: None, fresh: true, probe_only: false, kept: None, known: None };
     let observation = observe(door, target, environment, &manner, now).await;
     let snapshot = judge::snapshot::snapshot(&observation, &target.summary(), &Memory::default());
     (observation, snapshot)
@@ -83,6 +86,7 @@ async fn observe(
         known_class: manner.known_class,
         second_read: if manner.fresh { SecondRead::Fresh } else { SecondRead::Same },
         probe_only: manner.probe_only,
+        kept: manner.kept,
         known: manner.known,
         scrub: &scrub,
         at: now,

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{Hash as _, Hasher as _};
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -13,7 +14,7 @@ use crate::model::drift::DriftState;
 use crate::model::facet::{Face, Facet, FacetName, FacetState, UnseenKind, UnseenReason};
 use crate::model::inventory::{Auth, Target};
 use crate::model::memory::{Memory, Past, ScanMemory};
-use crate::model::observation::{AddressClass, DetectionState, Echo, Observation, Outcome, RawFacet};
+use crate::model::observation::{AddressClass, DetectionState, Echo, Kept, Observation, Outcome, RawFacet};
 use crate::model::pointer::Pointer;
 use crate::model::settlement::Settlement;
 use crate::model::snapshot::{Coverage, Snapshot};
@@ -21,6 +22,9 @@ use crate::store::{self, Resumed};
 
 /// A second read of a steady list goes over a fresh connection this often (design, section 3).
 const FRESH_EVERY: Duration = Duration::from_hours(1);
+
+/// Cards, catalogs, TLS and their like are looked at this often, while nothing changes (likewise).
+const LOOK_EVERY: Duration = Duration::from_hours(6);
 
 /// What is kept of one target.
 #[derive(Clone, Debug, Default)]
@@ -31,6 +35,8 @@ pub(super) struct Remembered {
     pub(super) quiet: Option<Quiet>,
     /// A block is confirmed: one request an hour.
     pub(super) blocked: bool,
+    /// What is not looked at in every scan.
+    pub(super) kept: Option<Arc<Kept>>,
     pending: u32,
     open: u32,
     sight: Sight,
@@ -154,7 +160,21 @@ impl Remembered {
         sight: Sight,
     ) -> Self {
         let Standings { pending, open, blocked, lost } = standings;
-        Self { scans, recheck, quiet, blocked, pending, open, sight: Sight { lost, ..sight } }
+        Self { scans, recheck, quiet, blocked, kept: None, pending, open, sight: Sight { lost, ..sight } }
+    }
+
+    /// With what it looked at this time, else what is kept of before.
+    pub(super) fn keeping(self, kept: Option<Arc<Kept>>, before: Option<&Self>) -> Self {
+        Self { kept: kept.or_else(|| before.and_then(|before| before.kept.clone())), ..self }
+    }
+
+    /// What need not be looked at in the next scan: nothing about the target is on its way, it is not old, and all of
+    /// it was seen.
+    pub(super) fn kept(&self, now: Timestamp) -> Option<&Arc<Kept>> {
+        let kept = self.kept.as_ref().filter(|_| self.quiet.is_some())?;
+        let is_young = now.duration_since(kept.at).unsigned_abs() < LOOK_EVERY;
+        let is_whole = !kept.facets.values().any(|raw| matches!(raw, RawFacet::Unseen(_)));
+        (is_young && is_whole).then_some(kept)
     }
 
     /// One more scan like the last.

@@ -187,7 +187,13 @@ fn label(name: FacetName) -> String {
         Facet::McpPrompts => "prompts",
         Facet::McpResources => "resources",
         Facet::McpResourceTemplates => "templates",
-        Facet::McpHandshake | Facet::McpTransport | Facet::AuthChallenge | Facet::Scan => name.facet.as_str(),
+        Facet::McpHandshake
+        | Facet::McpTransport
+        | Facet::McpCard
+        | Facet::McpCatalog
+        | Facet::AuthChallenge
+        | Facet::Tls
+        | Facet::Scan => name.facet.as_str(),
     };
     match name.face {
         Face::Stranger => word.to_owned(),

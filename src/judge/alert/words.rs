@@ -57,7 +57,10 @@ pub(in crate::judge) fn facet(name: FacetName) -> String {
         Facet::McpResources => "resources",
         Facet::McpResourceTemplates => "templates",
         Facet::McpTransport => "transport",
+        Facet::McpCard => "server card",
+        Facet::McpCatalog => "catalog",
         Facet::AuthChallenge => "challenge",
+        Facet::Tls => "TLS",
         Facet::Scan => "scan",
     };
     match name.face {

@@ -66,7 +66,13 @@ fn judge_items(scene: &Scene<'_>, place: &Place<'_>, seen: &[Json]) -> Vec<Draft
         Facet::McpTools => tools::judge(scene, items),
         Facet::McpPrompts => prompts::judge(scene, items),
         Facet::McpResources | Facet::McpResourceTemplates => resources::judge(scene, items),
-        Facet::McpHandshake | Facet::McpTransport | Facet::AuthChallenge | Facet::Scan => Vec::new(),
+        Facet::McpHandshake
+        | Facet::McpTransport
+        | Facet::McpCard
+        | Facet::McpCatalog
+        | Facet::AuthChallenge
+        | Facet::Tls
+        | Facet::Scan => Vec::new(),
     }
 }
 
@@ -78,7 +84,10 @@ const fn all_removed(facet: Facet) -> Option<&'static str> {
         | Facet::McpResourceTemplates
         | Facet::McpHandshake
         | Facet::McpTransport
+        | Facet::McpCard
+        | Facet::McpCatalog
         | Facet::AuthChallenge
+        | Facet::Tls
         | Facet::Scan => None,
     }
 }
@@ -98,7 +107,10 @@ fn reordered(scene: &Scene<'_>, place: &Place<'_>) -> Draft {
         | Facet::McpResourceTemplates
         | Facet::McpHandshake
         | Facet::McpTransport
+        | Facet::McpCard
+        | Facet::McpCatalog
         | Facet::AuthChallenge
+        | Facet::Tls
         | Facet::Scan => "res.reordered",
     };
     Draft::plain(place, rule, "the same items come in another order".to_owned())

@@ -53,7 +53,10 @@ fn is_contract(drift: &Drift) -> bool {
         Facet::McpResources
         | Facet::McpResourceTemplates
         | Facet::McpTransport
+        | Facet::McpCard
+        | Facet::McpCatalog
         | Facet::AuthChallenge
+        | Facet::Tls
         | Facet::Scan => false,
     };
     let main = drift.impact.first();

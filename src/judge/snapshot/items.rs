@@ -138,7 +138,7 @@ pub(super) fn hidden(snapshot: &Snapshot) -> Vec<Check> {
     let (mut chars, mut payloads) = (Vec::new(), Vec::new());
     for (name, state) in &snapshot.facets {
         let FacetState::Seen(seen) = state else { continue };
-        if matches!(name.facet, Facet::McpTransport | Facet::AuthChallenge | Facet::Scan) {
+        if matches!(name.facet, Facet::McpTransport | Facet::AuthChallenge | Facet::Tls | Facet::Scan) {
             continue;
         }
         let whole = seen.views.iter().map(hidden::in_value).find(|found| !found.is_empty());
