@@ -109,6 +109,8 @@ impl Config {
         for target in &self.targets {
             secrets.extend(target.auth.as_ref().map(|Auth::Bearer(secret)| secret));
             secrets.extend(target.headers.iter().filter_map(|(_, value)| referred(value)));
+            let variables = target.endpoint.command().map(|command| command.env.as_slice()).unwrap_or_default();
+            secrets.extend(variables.iter().filter_map(|(_, value)| referred(value)));
         }
         secrets
     }

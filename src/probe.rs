@@ -11,8 +11,8 @@ use jiff::Timestamp;
 use secrecy::SecretString;
 
 use crate::model::inventory::Target;
-use crate::model::observation::{AddressClass, Echo, Kept, Observation};
-use crate::net::{Door, Scrub, VisitPlan};
+use crate::model::observation::{AddressClass, Echo, Kept, Observation, Transport};
+use crate::net::{Door, Launch, Scrub, VisitPlan};
 
 pub mod challenge;
 mod conversation;
@@ -30,6 +30,7 @@ mod seldom;
 pub mod sse;
 mod transport;
 mod trouble;
+mod wire;
 
 /// One target, and everything that is needed to ask it.
 #[derive(Clone, Copy)]
@@ -38,10 +39,14 @@ pub struct Ask<'a> {
     pub target: &'a Target,
     /// Its extra headers, their secrets resolved.
     pub headers: &'a [(HeaderName, HeaderValue)],
+    /// The program to start, when the target is one; `None` also when a variable of it cannot be had.
+    pub launch: Option<&'a Launch>,
     /// Our credential, when the target has one.
     pub credential: Option<&'a Credential>,
     /// The protocol date that its baseline was asked with: it is asked for first.
     pub date: Option<&'a str>,
+    /// How its baseline was carried: it is asked so first.
+    pub transport: Option<Transport>,
     /// Class of its address at the baseline.
     pub known_class: Option<AddressClass>,
     /// How `tools/list` is read the second time.
@@ -90,7 +95,7 @@ pub enum SecondRead {
 /// Asks the target. What brought nothing but what is known is not parsed; its echo tells.
 pub async fn probe(door: &Door, ask: &Ask<'_>) -> Observation {
     let visit = door.visit(VisitPlan {
-        written: &ask.target.url,
+        written: ask.target.endpoint.url(),
         allow: &ask.target.egress_allow,
         baseline: ask.known_class,
         timeout: ask.target.timeout,

@@ -271,6 +271,7 @@ impl Scanner {
         let before = self.cache().get(&target.id).cloned().unwrap_or_default();
         let manner = AskManner {
             date: before.scans.date.as_deref(),
+            transport: before.scans.transport,
             known_class: before.known_class(target),
             fresh: before.wants_fresh_read(self.clock.now()),
             probe_only: before.blocked,

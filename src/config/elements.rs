@@ -7,6 +7,7 @@ pub(super) mod address;
 pub(super) mod auth;
 pub(super) mod baseline;
 pub(super) mod cadence;
+pub(super) mod command;
 pub(super) mod confirm;
 pub(super) mod consumers;
 pub(super) mod count;
@@ -122,6 +123,8 @@ pub(super) struct Bounds {
 pub(super) enum Form {
     /// Anything.
     Free,
+    /// A word of a command.
+    Argument,
     /// IP address and port.
     Address,
     /// Of a profile: a name, an address, or `*.` and a name.
@@ -207,7 +210,7 @@ impl Shape {
 impl Form {
     const fn words(self) -> &'static str {
         match self {
-            Self::Free => "a text",
+            Self::Free | Self::Argument => "a text",
             Self::Address => "an address and a port",
             Self::Host => "a host",
             Self::Percent => "a share, as `20%`",

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use http::{HeaderMap, Method};
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::Mutex;
 use url::Url;
@@ -47,7 +46,7 @@ async fn any(door: &Door, urls: &[Url]) -> bool {
 /// The body is not read: a head says all we want to know.
 async fn answers(door: &Door, url: &Url) -> bool {
     let plan = VisitPlan {
-        written: url,
+        written: Some(url),
         allow: &[],
         baseline: None,
         timeout: TIMEOUT,
@@ -55,16 +54,7 @@ async fn answers(door: &Door, url: &Url) -> bool {
         scrub: &NoSecrets,
     };
     let visit = door.visit(plan);
-    let request = Request {
-        method: Method::GET,
-        url: url.clone(),
-        headers: HeaderMap::new(),
-        private: HeaderMap::new(),
-        body: None,
-        follow: false,
-        keep_origin: true,
-        timeout: None,
-    };
+    let request = Request { follow: false, ..Request::get(url.clone()) };
     let answer = visit.line().send(request).await;
     answer.is_ok_and(|answer| !answer.status.is_server_error())
 }

@@ -59,6 +59,16 @@ pub struct SnapshotDocument {
     protocols: Protocols,
     facets: BTreeMap<FacetName, FacetDocument>,
     checks: Vec<Check>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    stderr: Option<String>,
+}
+
+impl SnapshotDocument {
+    /// With the end of what the target's program wrote to its standard error.
+    #[must_use]
+    pub fn with_stderr(self, stderr: Option<String>) -> Self {
+        Self { stderr, ..self }
+    }
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -110,6 +120,7 @@ pub fn snapshot_document(snapshot: &Snapshot) -> SnapshotDocument {
         protocols: Protocols { mcp: snapshot.mcp.clone() },
         facets: snapshot.facets.iter().map(|(name, state)| (*name, FacetDocument::of(state))).collect(),
         checks: snapshot.checks.clone(),
+        stderr: None,
     }
 }
 

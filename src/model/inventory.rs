@@ -7,6 +7,7 @@ use ipnet::IpNet;
 use url::Url;
 
 use super::confirm::Confirm;
+use super::endpoint::Endpoint;
 use super::policy::Policy;
 use super::secret::{SecretRef, TextOrSecret};
 use super::target::{BaselineMode, Kind, TargetId, TargetSummary};
@@ -18,8 +19,8 @@ pub struct Target {
     pub id: TargetId,
     /// The protocol.
     pub kind: Kind,
-    /// The endpoint; `http` or `https`, with a host, without user information or fragment.
-    pub url: Url,
+    /// Where it is.
+    pub endpoint: Endpoint,
     /// When it is scanned.
     pub cadence: Cadence,
     /// Limit of one request.
@@ -64,7 +65,7 @@ impl Target {
         Self {
             id,
             kind,
-            url,
+            endpoint: Endpoint::Url(url),
             cadence: Cadence::Every(Self::EVERY),
             timeout: Self::TIMEOUT,
             scan_timeout: Self::SCAN_TIMEOUT,
@@ -89,7 +90,7 @@ impl Target {
         let Self {
             id,
             kind,
-            url,
+            endpoint,
             cadence: _,
             timeout: _,
             scan_timeout: _,
@@ -107,17 +108,26 @@ impl Target {
         } = self;
         *id == other.id
             && *kind == other.kind
-            && *url == other.url
+            && *endpoint == other.endpoint
             && *auth == other.auth
             && *headers == other.headers
             && *anonymous == other.anonymous
             && *egress_allow == other.egress_allow
     }
 
+    /// Which targets may go down together: its host; of a program, which shares none, itself.
+    #[must_use]
+    pub fn host(&self) -> String {
+        match &self.endpoint {
+            Endpoint::Url(_) => self.endpoint.host().to_owned(),
+            Endpoint::Command(_) => format!("stdio:{}", self.id),
+        }
+    }
+
     /// What people see of it.
     #[must_use]
     pub fn summary(&self) -> TargetSummary {
-        TargetSummary { id: self.id.clone(), kind: self.kind, url: self.url.to_string(), labels: self.labels.clone() }
+        TargetSummary { id: self.id.clone(), kind: self.kind, url: self.endpoint.to_string(), labels: self.labels.clone() }
     }
 }
 

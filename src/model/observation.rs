@@ -41,6 +41,8 @@ pub struct Observation {
     pub address_class: Option<AddressClass>,
     /// When the certificate ends that it showed.
     pub certificate_ends: Option<Timestamp>,
+    /// The end of what the target's program wrote to its standard error, secrets taken out: the peer's text.
+    pub stderr: Option<String>,
     /// What was looked at that is not looked at in every scan; `None` when what was kept of it served.
     pub kept: Option<Arc<Kept>>,
     /// By what it is known again; `None` when it was not complete, or not the probe's.

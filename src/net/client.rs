@@ -25,14 +25,16 @@ use super::class::classify;
 use super::error::NetError;
 use super::guard::{Destination, HostForm};
 use super::resolve::{Guarded, Rule};
-use super::{Door, MAX_HEADERS, MAX_REDIRECTS, Scrub};
+use super::program::{Launch, Program};
+use super::{Door, MAX_ANSWER, MAX_HEADERS, MAX_REDIRECTS, MAX_SCAN, Scrub};
 use crate::model::observation::AddressClass;
 
 /// What one scan may do at the door.
 #[derive(Clone, Copy)]
 pub struct VisitPlan<'a> {
-    /// The URL written in the inventory: its origin is the only one that gets what is private.
-    pub written: &'a Url,
+    /// The URL written in the inventory: its origin is the only one that gets what is private. `None` for a program:
+    /// whatever is asked then was chosen by the peer.
+    pub written: Option<&'a Url>,
     /// `egress.allow` of the target.
     pub allow: &'a [IpNet],
     /// Class of the address at the baseline.
@@ -47,7 +49,7 @@ pub struct VisitPlan<'a> {
 
 impl fmt::Debug for VisitPlan<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("VisitPlan").field("written", &self.written.as_str()).finish_non_exhaustive()
+        f.debug_struct("VisitPlan").field("written", &self.written.map(Url::as_str)).finish_non_exhaustive()
     }
 }
 
@@ -84,6 +86,26 @@ pub struct Request {
     pub keep_origin: bool,
     /// A limit below that of the plan.
     pub timeout: Option<Duration>,
+    /// Whether the body may last as long as the scan, and hold what all its answers may: a stream that carries them.
+    pub lasting: bool,
+}
+
+impl Request {
+    /// A GET that follows redirects and carries nothing.
+    #[must_use]
+    pub fn get(url: Url) -> Self {
+        Self {
+            method: Method::GET,
+            url,
+            headers: HeaderMap::new(),
+            private: HeaderMap::new(),
+            body: None,
+            follow: true,
+            keep_origin: false,
+            timeout: None,
+            lasting: false,
+        }
+    }
 }
 
 /// The head of an answer, secrets taken out, and its body, not yet read.
@@ -167,8 +189,35 @@ impl<'a> Visit<'a> {
     }
 
     /// The URL written.
-    pub const fn written(&self) -> &Url {
+    pub const fn written(&self) -> Option<&'a Url> {
         self.plan.written
+    }
+
+    /// Does `work` within the limit of one request, or of `timeout` if that is less.
+    ///
+    /// # Errors
+    /// Those of `work`, and that the time is over.
+    pub async fn within<T>(
+        &self,
+        timeout: Option<Duration>,
+        work: impl Future<Output = Result<T, NetError>>,
+    ) -> Result<T, NetError> {
+        let limit = self.limit(timeout);
+        tokio::time::timeout_at(limit.at, work).await.map_err(|_| limit.error)?
+    }
+
+    /// Starts a program; it is counted as a request.
+    ///
+    /// # Errors
+    /// As [`Program::start`].
+    pub fn start(&self, launch: &Launch) -> Result<Program, NetError> {
+        self.count();
+        Program::start(launch)
+    }
+
+    /// Counts one request.
+    pub fn count(&self) {
+        self.requests.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(super) const fn scrub(&self) -> &dyn Scrub {
@@ -179,14 +228,19 @@ impl<'a> Visit<'a> {
         &self.door.heavy
     }
 
+    /// The limit of what may last as long as the scan.
+    fn scan_limit(&self) -> Limit {
+        Limit { at: self.started + self.plan.scan_timeout, error: NetError::ScanTimeout, bytes: MAX_SCAN }
+    }
+
     fn limit(&self, timeout: Option<Duration>) -> Limit {
         let timeout = timeout.map_or(self.plan.timeout, |timeout| timeout.min(self.plan.timeout));
         let request = Instant::now() + timeout;
         let scan = self.started + self.plan.scan_timeout;
         if scan < request {
-            Limit { at: scan, error: NetError::ScanTimeout }
+            Limit { at: scan, error: NetError::ScanTimeout, bytes: MAX_ANSWER }
         } else {
-            Limit { at: request, error: NetError::Timeout }
+            Limit { at: request, error: NetError::Timeout, bytes: MAX_ANSWER }
         }
     }
 
@@ -196,7 +250,7 @@ impl<'a> Visit<'a> {
             fleet: Arc::clone(&self.door.allow),
             target: Arc::clone(&self.allow),
             baseline: self.plan.baseline,
-            own: self.own_class().or_else(|| literal(self.plan.written).map(classify)),
+            own: self.own_class().or_else(|| self.plan.written.and_then(literal).map(classify)),
         }
     }
 }
@@ -219,7 +273,7 @@ impl Line<'_> {
             let response = self.hop(&request, &url).await?;
             let headers = self.clean(response.headers());
             match next_hop(&request, &url, response.status(), &headers)? {
-                Some(ref to) if request.keep_origin && to.origin() != self.visit.plan.written.origin() => {
+                Some(ref to) if request.keep_origin && self.is_elsewhere(to) => {
                     return Err(NetError::LeftOrigin);
                 }
                 Some(to) if hops.len() < MAX_REDIRECTS => {
@@ -227,9 +281,17 @@ impl Line<'_> {
                     url = to;
                 }
                 Some(_) => return Err(NetError::TooManyRedirects),
-                None => return Ok(self.answer(response, headers, url, hops, limit)),
+                None => {
+                    let limit = if request.lasting { self.visit.scan_limit() } else { limit };
+                    return Ok(self.answer(response, headers, url, hops, limit));
+                }
             }
         }
+    }
+
+    /// Whether `url` is on another origin than the one written.
+    pub fn is_elsewhere(&self, url: &Url) -> bool {
+        Destination::toward(url, self.visit.plan.written) == Destination::PeerChosen
     }
 
     async fn hop(&self, request: &Request, url: &Url) -> Result<reqwest::Response, NetError> {
@@ -253,7 +315,7 @@ impl Line<'_> {
         if let Some(body) = &request.body {
             builder = builder.body(body.clone());
         }
-        self.visit.requests.fetch_add(1, Ordering::Relaxed);
+        self.visit.count();
         let response = builder.send().await?;
         if destination == Destination::Written
             && let Some(address) = response.remote_addr()

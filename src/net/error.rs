@@ -60,6 +60,15 @@ pub enum NetError {
     /// A redirect would have left the origin that gets our credential.
     #[error("a redirect leads to an origin that does not get our credential")]
     LeftOrigin,
+    /// There is no such program, or it may not be run.
+    #[error("the program could not be started")]
+    NoProgram,
+    /// A program of ours closed its output, or its input, before it answered.
+    #[error("the program ended before it answered")]
+    Ended,
+    /// More messages than one conversation may have.
+    #[error("more than 1,000 messages in one conversation")]
+    TooManyMessages,
     /// A limit of ours: nothing was learned of the peer.
     #[error("driftd has no descriptors or memory left to connect with")]
     Exhausted,
@@ -91,15 +100,16 @@ impl NetError {
     pub const fn phase(self) -> Phase {
         match self {
             Self::Refused(_) | Self::Dns | Self::Exhausted | Self::Request => Phase::Address,
-            Self::Connect => Phase::Connect,
+            Self::Connect | Self::NoProgram => Phase::Connect,
             Self::TlsCertificate | Self::Tls => Phase::Tls,
             Self::Broken
             | Self::NotHttp
             | Self::Decompression
             | Self::Coding
             | Self::BadRedirect
+            | Self::Ended
             | Self::LeftOrigin => Phase::Answer,
-            Self::HeadersTooLarge | Self::BodyTooLarge | Self::ScanTooLarge | Self::TooManyRedirects => Phase::Cap,
+            Self::HeadersTooLarge | Self::BodyTooLarge | Self::ScanTooLarge | Self::TooManyRedirects | Self::TooManyMessages => Phase::Cap,
             Self::Timeout | Self::ScanTimeout => Phase::Deadline,
         }
     }

@@ -5,19 +5,21 @@ use std::collections::BTreeMap;
 use http::HeaderValue;
 use jiff::Timestamp;
 
-use super::conversation::{Conversation, private_headers};
+use super::conversation::{Conversation, Partner, private_headers};
 use super::lists::{self, ListEnd};
 use super::opening::{self, First, Trail};
 use super::ready::{Failed, Opened, Ready};
 use super::trouble::Trouble;
 use super::{Ask, SecondRead, dates, echo};
 use crate::model::digest::Digest;
+use crate::model::endpoint::Endpoint;
 use crate::model::facet::{Face, Facet, FacetName, UnseenKind, UnseenReason};
 use crate::model::json::Json;
 use crate::model::observation::{
     Detection, DetectionState, Era, RawFacet, RawRead, Remark, SightFact, SightPlace, Transport,
 };
-use crate::net::Visit;
+use crate::model::text;
+use crate::net::{Farewell, Scrub, Visit};
 
 /// Why nothing behind a challenge is watched.
 const NO_CREDENTIAL: &str = "no credential: the anonymous request is answered by a challenge";
@@ -42,6 +44,8 @@ pub(super) struct FaceReport {
     /// The date that was spoken.
     pub(super) date: Option<String>,
     pub(super) offered: Vec<String>,
+    /// The end of what a program wrote to its standard error.
+    pub(super) stderr: Option<String>,
     /// How another face is opened alike.
     alike: Option<First>,
 }
@@ -62,13 +66,18 @@ pub(super) enum End {
 }
 
 /// Sees the faces of a target: the stranger's, and our credential's.
-pub(super) async fn faces(visit: &Visit<'_>, ask: &Ask<'_>) -> Vec<FaceReport> {
-    let first = First::of_baseline(ask.date);
+pub(super) async fn faces<'v>(visit: &'v Visit<'v>, ask: &Ask<'v>) -> Vec<FaceReport> {
+    let first = First::of_baseline(ask.date, ask.transport);
+    let Some(partner) = partner(ask) else {
+        let detail = "a variable of the program cannot be had";
+        let trouble = Trouble::new(UnseenKind::CredentialUnavailable, detail);
+        return vec![FaceReport::failed(Face::Stranger, trouble)];
+    };
     let Some(credential) = ask.credential else {
-        return vec![Box::pin(stranger(visit, ask, first)).await];
+        return vec![Box::pin(stranger(visit, ask, partner, first)).await];
     };
     let stranger =
-        if ask.target.anonymous { Box::pin(stranger(visit, ask, first.clone())).await } else { FaceReport::off() };
+        if ask.target.anonymous { Box::pin(stranger(visit, ask, partner.clone(), first.clone())).await } else { FaceReport::off() };
     // Who refuses the stranger, or does not answer, is not asked once more.
     let auth = match &stranger.end {
         End::Failed(trouble) if !trouble.is_answer() => FaceReport::failed(Face::Auth, trouble.clone()),
@@ -79,7 +88,7 @@ pub(super) async fn faces(visit: &Visit<'_>, ask: &Ask<'_>) -> Vec<FaceReport> {
                 Some(private) => {
                     let first = stranger.alike.clone().unwrap_or(first);
                     let single = ask.probe_only && stranger.end == End::Off;
-                    let conversation = Conversation::new(visit, Face::Auth, private, single);
+                    let conversation = Conversation::new(visit, partner, Face::Auth, private, single);
                     Box::pin(see(conversation, ask, first)).await
                 }
                 None => FaceReport::unavailable(),
@@ -89,9 +98,17 @@ pub(super) async fn faces(visit: &Visit<'_>, ask: &Ask<'_>) -> Vec<FaceReport> {
     vec![stranger, auth]
 }
 
-async fn stranger(visit: &Visit<'_>, ask: &Ask<'_>, first: First) -> FaceReport {
+/// Whom the target's conversations are held with; `None` for a program that cannot be started for want of a variable.
+fn partner<'v>(ask: &Ask<'v>) -> Option<Partner<'v>> {
+    match &ask.target.endpoint {
+        Endpoint::Url(url) => Some(Partner::Url(url.clone())),
+        Endpoint::Command(_) => ask.launch.map(Partner::Program),
+    }
+}
+
+async fn stranger<'v>(visit: &'v Visit<'v>, ask: &Ask<'v>, partner: Partner<'v>, first: First) -> FaceReport {
     let private = private_headers(ask.headers, None).unwrap_or_default();
-    let conversation = Conversation::new(visit, Face::Stranger, private, ask.probe_only);
+    let conversation = Conversation::new(visit, partner, Face::Stranger, private, ask.probe_only);
     Box::pin(see(conversation, ask, first)).await
 }
 
@@ -99,17 +116,20 @@ async fn see(mut conversation: Conversation<'_>, ask: &Ask<'_>, first: First) ->
     let face = conversation.face();
     let (opened, trail) = opening::open(&mut conversation, first, ask.at).await;
     let mut report = match opened {
-        Opened::Ready(ready) => Box::pin(listen(conversation, ask, *ready)).await,
+        Opened::Ready(ready) => Box::pin(listen(&mut conversation, ask, *ready)).await,
         Opened::Guarded(challenge) => FaceReport::guarded(face, challenge),
         Opened::Failed(failed) => FaceReport::without_lists(face, failed),
     };
+    if let Some(farewell) = conversation.end(ask.target.end_session).await {
+        report.bid(&farewell, ask.scrub);
+    }
     report.follow(trail);
     report
 }
 
-/// Reads what the opened conversation offers, and ends its session.
-async fn listen(mut conversation: Conversation<'_>, ask: &Ask<'_>, ready: Ready) -> FaceReport {
-    let mut report = FaceReport::ready(conversation.face(), &ready);
+/// Reads what the opened conversation offers.
+async fn listen(conversation: &mut Conversation<'_>, ask: &Ask<'_>, ready: Ready) -> FaceReport {
+    let mut report = FaceReport::ready(conversation.face(), conversation.transport(), &ready);
     report.session(conversation.session());
     for facet in LISTS {
         if let End::Failed(trouble) = &report.end {
@@ -121,21 +141,21 @@ async fn listen(mut conversation: Conversation<'_>, ask: &Ask<'_>, ready: Ready)
             report.absent(facet, "the capability is not declared");
             continue;
         }
-        let expected = expected(&conversation, ask, &ready, facet, 0);
-        let end = Box::pin(lists::read(&mut conversation, facet, &ready, expected, ask.at)).await;
+        let expected = expected(conversation, ask, &ready, facet, 0);
+        let end = Box::pin(lists::read(conversation, facet, &ready, expected, ask.at)).await;
         report.list(facet, end, ready.capabilities.promises(facet));
     }
     if report.end == End::Ready && matches!(report.get(Facet::McpTools), Some(RawFacet::Seen(_))) {
-        let end = Box::pin(second_read(&mut conversation, ask, &ready, &mut report)).await;
+        let end = Box::pin(second_read(conversation, ask, &ready, &mut report)).await;
         report.second(end);
     }
-    if report.end == End::Ready && asks_for_newer(ask, &ready) {
+    if report.end == End::Ready && asks_for_newer(ask, &ready) && conversation.can_have_another() {
         let mut other = conversation.another();
         if Box::pin(opening::speaks_modern(&mut other)).await {
             report.remark("mcp.newer-date-available", format!("the server answers {} too", dates::MODERN));
         }
+        other.end(false).await;
     }
-    conversation.end(ask.target.end_session).await;
     report.finish();
     report
 }
@@ -160,7 +180,7 @@ async fn second_read(
     ready: &Ready,
     report: &mut FaceReport,
 ) -> ListEnd {
-    if ask.second_read == SecondRead::Fresh {
+    if ask.second_read == SecondRead::Fresh && conversation.can_have_another() {
         let mut other = conversation.another();
         let end = lists::read_fresh(&mut other, Facet::McpTools, ready, ask.at).await;
         report.sessions(conversation.session(), other.session());
@@ -193,22 +213,24 @@ impl FaceReport {
             },
             date: None,
             offered: Vec::new(),
+            stderr: None,
             alike: None,
         }
     }
 
-    fn ready(face: Face, ready: &Ready) -> Self {
+    fn ready(face: Face, transport: Transport, ready: &Ready) -> Self {
         let mut report = Self::new(face, End::Ready);
         let state = if ready.is_confirmed { DetectionState::Confirmed } else { DetectionState::Indicated };
         report.detection.state = state;
-        report.detection.transport = Some(Transport::StreamableHttp);
+        report.detection.transport = Some(transport);
         report.detection.era = Some(ready.era);
         report.detection.version = Some(ready.date.clone());
         report.detection.supported.clone_from(&ready.supported);
         report.date = Some(ready.date.clone());
-        report.alike = Some(match &ready.offer {
-            Some(offer) => First::Initialize(offer.clone()),
-            None => First::Discover,
+        report.alike = Some(match (&ready.offer, transport) {
+            (Some(offer), Transport::Sse) => First::Stream(offer.clone()),
+            (Some(offer), _) => First::Initialize(offer.clone()),
+            (None, _) => First::Discover,
         });
         match &ready.handshake {
             Ok(read) => report.seen_page(Facet::McpHandshake, read.value.clone(), read.ambiguities.to_vec()),
@@ -281,6 +303,27 @@ impl FaceReport {
         report.detection.supported = supported;
         report.detection.evidence.push(trouble.detail);
         report
+    }
+
+    /// What a program left: how it ended and what it wrote says why nothing was seen.
+    fn bid(&mut self, farewell: &Farewell, scrub: &dyn Scrub) {
+        let said = scrub.scrub(&farewell.stderr);
+        let said = String::from_utf8_lossy(&said).into_owned();
+        if let End::Failed(trouble) = &mut self.end {
+            if let Some(ended) = &farewell.ended {
+                trouble.detail = format!("{} ({ended})", trouble.detail);
+            }
+            for raw in self.facets.values_mut() {
+                if let RawFacet::Unseen(unseen) = raw {
+                    *unseen = trouble.reason();
+                }
+            }
+            // Who is told wants to know why; the line is the program's, and is shown as such.
+            if let Some(last) = said.lines().rev().map(str::trim).find(|line| !line.is_empty()) {
+                trouble.detail = format!("{}; it wrote {}", trouble.detail, text::quoted(last, 200));
+            }
+        }
+        self.stderr = Some(said).filter(|said| !said.trim().is_empty());
     }
 
     fn follow(&mut self, trail: Trail) {

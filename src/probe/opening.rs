@@ -8,7 +8,7 @@ use http::StatusCode;
 use jiff::Timestamp;
 
 use super::challenge;
-use super::conversation::{Conversation, Dress, client_info};
+use super::conversation::{Conversation, DISCOVER, Dress, client_info};
 use super::dates;
 use super::exchange::{Exchange, Head, Nothing, Read, Reply};
 use super::jsonrpc::{self, RpcError};
@@ -17,10 +17,11 @@ use super::transport;
 use super::trouble::Trouble;
 use crate::model::facet::{Face, Facet, UnseenKind};
 use crate::model::json::{Json, Members};
-use crate::model::observation::{Era, Remark};
+use crate::model::observation::{Era, Remark, Transport};
+use crate::net::NetError;
 
-/// Requests that an opening may take: discover, three dates, one list.
-const MAX_STEPS: usize = 5;
+/// Steps that an opening may take: discover, three dates, a stream and one over it.
+const MAX_STEPS: usize = 6;
 
 /// What is asked first.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,14 +30,18 @@ pub(super) enum First {
     Discover,
     /// `initialize`, offering this date.
     Initialize(String),
+    /// The stream of HTTP+SSE, and `initialize` over it, offering this date.
+    Stream(String),
 }
 
 impl First {
-    /// The opening that a baseline's date asks for.
-    pub(super) fn of_baseline(date: Option<&str>) -> Self {
-        match date {
-            Some(date) if dates::is_legacy(date) => Self::Initialize(date.to_owned()),
-            Some(_) | None => Self::Discover,
+    /// The opening that a baseline's date and transport ask for.
+    pub(super) fn of_baseline(date: Option<&str>, transport: Option<Transport>) -> Self {
+        let legacy = date.filter(|date| dates::is_legacy(date));
+        match (transport, legacy) {
+            (Some(Transport::Sse), legacy) => Self::Stream(legacy.unwrap_or(dates::NEWEST_LEGACY).to_owned()),
+            (_, Some(date)) => Self::Initialize(date.to_owned()),
+            (_, None) => Self::Discover,
         }
     }
 }
@@ -58,6 +63,7 @@ pub(super) async fn open(conversation: &mut Conversation<'_>, first: First, at: 
         trail: Trail::default(),
         has_discovered: false,
         method_missing: false,
+        has_streamed: false,
         refusals: Vec::new(),
         trouble: None,
         tried: Vec::new(),
@@ -67,6 +73,7 @@ pub(super) async fn open(conversation: &mut Conversation<'_>, first: First, at: 
 
 /// Opens another session as the first one was: the date it negotiated, or why there is none.
 pub(super) async fn reopen(conversation: &mut Conversation<'_>, offer: &str, at: Timestamp) -> Result<String, Trouble> {
+    conversation.begin()?;
     conversation.dress(Dress::Bare);
     let exchange = conversation.call("initialize", initialize_params(offer)).await?;
     let Reply::Result(read) = &exchange.reply else {
@@ -82,8 +89,11 @@ pub(super) async fn reopen(conversation: &mut Conversation<'_>, offer: &str, at:
 
 /// Whether the server answers `server/discover` of 2026-07-28 too.
 pub(super) async fn speaks_modern(conversation: &mut Conversation<'_>) -> bool {
+    if conversation.begin().is_err() {
+        return false;
+    }
     conversation.dress(Dress::Modern);
-    match conversation.call("server/discover", Members::new()).await {
+    match conversation.call(DISCOVER, Members::new()).await {
         Ok(Exchange { head, reply: Reply::Result(read) }) => {
             head.status.is_success()
                 && supported(&read.value).is_some_and(|dates| dates.iter().any(|d| d == dates::MODERN))
@@ -124,6 +134,7 @@ pub(super) fn is_complete(result: &Json) -> bool {
 enum Next {
     Discover,
     Initialize(String),
+    Stream(String),
     Done(Opened),
 }
 
@@ -132,6 +143,7 @@ impl From<First> for Next {
         match first {
             First::Discover => Self::Discover,
             First::Initialize(date) => Self::Initialize(date),
+            First::Stream(date) => Self::Stream(date),
         }
     }
 }
@@ -150,6 +162,8 @@ struct Opener<'c, 'v> {
     has_discovered: bool,
     /// `server/discover` was answered by "method not found".
     method_missing: bool,
+    /// The stream of HTTP+SSE was asked for.
+    has_streamed: bool,
     refusals: Vec<Refusal>,
     /// What became of the last request.
     trouble: Option<Trouble>,
@@ -159,11 +173,15 @@ struct Opener<'c, 'v> {
 
 impl Opener<'_, '_> {
     async fn run(mut self, first: First) -> (Opened, Trail) {
+        if let Err(error) = self.conversation.begin() {
+            return (self.failed(error.into()), self.trail);
+        }
         let mut next = Next::from(first);
         for _ in 0..MAX_STEPS {
             next = match next {
                 Next::Discover => self.discover().await,
                 Next::Initialize(date) => self.initialize(date).await,
+                Next::Stream(date) => self.stream(date).await,
                 Next::Done(opened) => return (opened, self.trail),
             };
         }
@@ -175,10 +193,26 @@ impl Opener<'_, '_> {
         self.has_discovered = true;
         self.trail.offered.push(dates::MODERN.to_owned());
         self.conversation.dress(Dress::Modern);
-        match self.conversation.call("server/discover", Members::new()).await {
+        match self.conversation.call(DISCOVER, Members::new()).await {
             Ok(exchange) => self.judge_discover(exchange).await,
-            Err(error) => self.fail(error.into()),
+            Err(error) => self.undecided(error),
         }
+    }
+
+    /// No answer to discover. Of a program that decides the era (stdio transport, 2026-07-28): older ones may be silent,
+    /// or even end.
+    fn undecided(&mut self, error: NetError) -> Next {
+        let is_program = self.conversation.transport() == Transport::Stdio;
+        let goes_on = match error {
+            NetError::Timeout => is_program,
+            NetError::Ended => is_program && self.conversation.begin_anew().is_ok(),
+            _ => false,
+        };
+        if !goes_on || !self.tried.is_empty() {
+            return self.fail(error.into());
+        }
+        self.trail.evidence.push("server/discover was not answered".to_owned());
+        Next::Initialize(dates::NEWEST_LEGACY.to_owned())
     }
 
     async fn judge_discover(&mut self, exchange: Exchange) -> Next {
@@ -208,7 +242,7 @@ impl Opener<'_, '_> {
         // It has answered a request of that date, whatever an empty list says.
         if dates.is_empty() || dates.iter().any(|date| date == dates::MODERN) {
             self.conversation.settle(head, Dress::Modern);
-            let transport = transport::page(head, Era::Stateless, dates::MODERN, false);
+            let transport = transport::page(self.conversation, head, Era::Stateless, dates::MODERN, false);
             return Next::Done(Opened::Ready(Box::new(Ready {
                 era: Era::Stateless,
                 date: dates::MODERN.to_owned(),
@@ -288,7 +322,7 @@ impl Opener<'_, '_> {
         let has_session = self.conversation.session().is_some();
         Next::Done(Opened::Ready(Box::new(Ready {
             era: Era::Session,
-            transport: transport::page(head, Era::Session, &date, has_session),
+            transport: transport::page(self.conversation, head, Era::Session, &date, has_session),
             supported: vec![date.clone()],
             date,
             offer: Some(offer),
@@ -354,8 +388,60 @@ impl Opener<'_, '_> {
                 self.fail(first)
             }
             Era::Session if self.method_missing => self.undiscovered(trouble).await,
+            Era::Session if self.may_stream(exchange) => {
+                self.trouble = Some(trouble);
+                Next::Stream(dates::NEWEST_LEGACY.to_owned())
+            }
             Era::Session => self.fail(trouble),
         }
+    }
+
+    /// Whether HTTP+SSE may be spoken where `initialize` was answered so: by a status of its kind, and not by a server
+    /// that knows the method.
+    fn may_stream(&self, exchange: &Exchange) -> bool {
+        let statuses = [StatusCode::BAD_REQUEST, StatusCode::NOT_FOUND, StatusCode::METHOD_NOT_ALLOWED];
+        let is_known = matches!(&exchange.reply, Reply::Error(error) if error.is_modern());
+        !self.has_streamed
+            && statuses.contains(&exchange.head.status)
+            && !is_known
+            && self.conversation.transport() == Transport::StreamableHttp
+    }
+
+    /// Asks for the stream of HTTP+SSE. What is none leaves things as they were; where nothing else was asked yet, the
+    /// endpoint is asked as any other.
+    async fn stream(&mut self, date: String) -> Next {
+        self.has_streamed = true;
+        self.conversation.dress(Dress::Bare);
+        let head = match self.conversation.open_stream().await {
+            Ok(None) => {
+                self.trail.evidence.push("a GET was answered by a stream that names where messages go".to_owned());
+                self.tried.clear();
+                self.conversation.let_in();
+                return Next::Initialize(date);
+            }
+            Ok(Some(head)) => head,
+            Err(error) => {
+                let first = self.trouble.take().unwrap_or_else(|| error.into());
+                return self.fail(first);
+            }
+        };
+        if let Some(trouble) = self.trouble.take() {
+            // A 401 to a bare GET asks for no authorization, unless it says how to be let in.
+            let asks = head.status == StatusCode::UNAUTHORIZED && challenge::is_present(&head.headers);
+            return if asks { self.refused_stream(&head) } else { self.fail(trouble) };
+        }
+        match head.status {
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN if self.conversation.is_single() => {
+                self.refused_stream(&head)
+            }
+            _ => Next::Discover,
+        }
+    }
+
+    fn refused_stream(&mut self, head: &Head) -> Next {
+        let exchange = Exchange { head: head.clone(), reply: Reply::Nothing(Nothing::Unread) };
+        self.tried.push(String::new());
+        self.refused(&exchange).unwrap_or(Next::Discover)
     }
 
     /// No discover and no `initialize`: perhaps a modern server without its mandatory method. One list tells.
@@ -374,7 +460,7 @@ impl Opener<'_, '_> {
                     offer: None,
                     handshake: Err(Trouble::new(UnseenKind::RpcError, "server/discover is not found")),
                     capabilities: Capabilities::Unknown,
-                    transport: transport::page(&answered, Era::Stateless, dates::MODERN, false),
+                    transport: transport::page(self.conversation, &answered, Era::Stateless, dates::MODERN, false),
                     supported: Vec::new(),
                     is_confirmed: false,
                 })))

@@ -28,10 +28,12 @@ pub(super) fn observation(visit: &Visit<'_>, ask: &Ask<'_>, reports: Vec<FaceRep
         not_before,
         address_class: visit.own_class(),
         certificate_ends: visit.certificate_ends(),
+        stderr: None,
         kept: None,
         echo: None,
     };
     for report in reports {
+        observation.stderr = observation.stderr.or(report.stderr);
         observation.facets.extend(report.facets);
         observation.unwatched.extend(report.unwatched);
         for remark in report.remarks {
@@ -154,7 +156,7 @@ fn asked(ask: &Ask<'_>, reports: &[FaceReport]) -> Asked {
     Asked {
         date: reports.iter().find_map(|report| report.date.clone()),
         offered,
-        place: Some(Digest::of_bytes(ask.target.url.as_str().as_bytes())),
+        place: Some(Digest::of_bytes(ask.target.endpoint.to_string().as_bytes())),
         // As written, also when a value cannot be had this time: what is missing then is not another way of asking.
         headers: ask.target.headers.iter().map(|(name, _)| name.to_ascii_lowercase()).collect(),
         tier: "passive".to_owned(),

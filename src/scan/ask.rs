@@ -2,6 +2,8 @@
 //! arrives; and the seam at which scans are made of something else than conversations.
 
 use std::borrow::Cow;
+use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -10,12 +12,15 @@ use jiff::Timestamp;
 use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::judge;
+use crate::model::endpoint::Command;
 use crate::model::inventory::{Auth, Target};
 use crate::model::memory::Memory;
-use crate::model::observation::{AddressClass, Echo, Kept, Observation};
+use crate::model::observation::{AddressClass, Echo, Kept, Observation, Transport};
 use crate::model::secret::TextOrSecret;
 use crate::model::snapshot::Snapshot;
-use crate::net::{Door, Scrub};
+use crate::model::target::TargetId;
+use crate::net::program::INHERITED;
+use crate::net::{Door, Launch, Scrub};
 use crate::plan::Live;
 use crate::probe::{self, Ask, Credential, SecondRead};
 use crate::secret::{Environment, Redactor};
@@ -25,6 +30,8 @@ use crate::secret::{Environment, Redactor};
 pub struct AskManner<'a> {
     /// The date of the baseline's conversation.
     pub date: Option<&'a str>,
+    /// How it was carried.
+    pub transport: Option<Transport>,
     /// The address class at the baseline.
     pub known_class: Option<AddressClass>,
     /// The second read goes over a fresh connection and session.
@@ -60,7 +67,7 @@ impl Eye for Conversations {
 
 /// One look at `target`, judged against nothing: for `driftd scan`, which has no past.
 pub async fn look(door: &Door, target: &Target, environment: &Environment, now: Timestamp) -> (Observation, Snapshot) {
-    let manner = AskManner { date: None, known_class: None, fresh: true, probe_only: false, kept: None, known: None };
+    let manner = AskManner { date: None, transport: None, known_class: None, fresh: true, probe_only: false, kept: None, known: None };
     let observation = observe(door, target, environment, &manner, now).await;
     let snapshot = judge::snapshot::snapshot(&observation, &target.summary(), &Memory::default());
     (observation, snapshot)
@@ -77,11 +84,14 @@ async fn observe(
     let mut secrets = Vec::new();
     let headers = headers(target, environment, &mut secrets);
     let credential = target.auth.as_ref().map(|auth| credential(auth, environment, &mut secrets));
+    let launch = target.endpoint.command().and_then(|command| launch(&target.id, command, environment, &mut secrets));
     let scrub = Scrubber(Redactor::new(secrets.iter().map(|(name, value)| (name, value.expose_secret()))));
     let ask = Ask {
         target,
         headers: &headers,
+        launch: launch.as_ref(),
         credential: credential.as_ref(),
+        transport: manner.transport,
         date: manner.date,
         known_class: manner.known_class,
         second_read: if manner.fresh { SecondRead::Fresh } else { SecondRead::Same },
@@ -119,6 +129,35 @@ fn headers(
         }
     }
     headers
+}
+
+/// The program with its variables; `None` when one of them cannot be had, which is said.
+fn launch(
+    id: &TargetId,
+    command: &Command,
+    environment: &Environment,
+    secrets: &mut Vec<(String, SecretString)>,
+) -> Option<Launch> {
+    let inherited = INHERITED.iter().filter_map(|name| Some(((*name).to_owned(), environment.path(name)?.into())));
+    let mut env: Vec<(String, OsString)> = inherited.collect();
+    for (name, value) in &command.env {
+        let value = match value {
+            TextOrSecret::Text(text) => text.clone().into(),
+            TextOrSecret::Secret(reference) => {
+                let Ok(secret) = environment.read(reference) else {
+                    tracing::warn!(target_id = %id, variable = %name, "the variable's value cannot be had; the program is not started");
+                    return None;
+                };
+                let value = secret.expose_secret().into();
+                secrets.push((reference.to_string(), secret));
+                value
+            }
+        };
+        env.retain(|(known, _)| known != name);
+        env.push((name.clone(), value));
+    }
+    let cwd = command.cwd.clone().unwrap_or_else(|| PathBuf::from("/"));
+    Some(Launch { program: command.program.clone(), args: command.args.clone(), env, cwd })
 }
 
 fn credential(auth: &Auth, environment: &Environment, secrets: &mut Vec<(String, SecretString)>) -> Credential {

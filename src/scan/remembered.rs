@@ -59,7 +59,7 @@ pub(super) struct Quiet {
 pub(super) fn wishes(target: &Target) -> u64 {
     let mut hasher = std::hash::DefaultHasher::new();
     target.kind.hash(&mut hasher);
-    target.url.as_str().hash(&mut hasher);
+    target.endpoint.hash(&mut hasher);
     target.policy.hash(&mut hasher);
     target.anonymous.hash(&mut hasher);
     target.auth.as_ref().map(Auth::name).hash(&mut hasher);
@@ -207,7 +207,7 @@ impl Remembered {
 
     /// The class of the address that the baseline was taken at; where we moved the target ourselves, any will do.
     pub(super) fn known_class(&self, target: &Target) -> Option<AddressClass> {
-        let moved = self.scans.ours.as_ref().is_some_and(|ours| ours.url != target.url.as_str());
+        let moved = self.scans.ours.as_ref().is_some_and(|ours| ours.url != target.endpoint.to_string());
         self.scans.address_class.filter(|_| !moved)
     }
 

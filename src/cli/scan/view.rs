@@ -19,6 +19,8 @@ use crate::receiver::message;
 
 /// Columns of what stands before a line's words.
 const LABEL: usize = 12;
+/// Lines that are shown of a program's standard error.
+const STDERR_LINES: usize = 10;
 /// Lines of a list's names.
 const NAME_LINES: usize = 3;
 
@@ -32,6 +34,7 @@ pub(in crate::cli) fn page(snapshot: &Snapshot, observation: &Observation, style
         view.findings(&snapshot.checks);
     }
     view.not_read(snapshot, observation);
+    view.stderr(observation);
     view.out
 }
 
@@ -142,6 +145,17 @@ impl View {
         }
         for (why, names) in by_reason {
             self.labelled("", Paint::Plain, &format!("{}: {}", names.join(", "), text::inert(&why, 300)));
+        }
+    }
+
+    /// What a program has to say that did not show itself whole: as a rule, why.
+    fn stderr(&mut self, observation: &Observation) {
+        let Some(said) = observation.stderr.as_ref().filter(|_| observation.outcome != Outcome::Ok) else { return };
+        self.line("");
+        self.heading("STANDARD ERROR");
+        let lines: Vec<String> = text::lines(said).collect();
+        for line in lines.iter().skip(lines.len().saturating_sub(STDERR_LINES)) {
+            self.line(&format!("  {}", text::inert(line, 300)));
         }
     }
 

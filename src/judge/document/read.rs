@@ -135,6 +135,7 @@ fn observation(facets: BTreeMap<FacetName, RawFacet>) -> Observation {
         not_before: None,
         address_class: None,
         certificate_ends: None,
+        stderr: None,
         kept: None,
         echo: None,
     }

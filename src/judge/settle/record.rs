@@ -31,6 +31,7 @@ pub(super) fn scan(scans: &mut ScanMemory, memory: &Memory, snapshot: &Snapshot,
     // What the baseline was asked with and where it answered: until there is one, the newest.
     if !memory.baseline.keys().any(|name| name.facet == Facet::McpHandshake) {
         scans.date = snapshot.asked.date.clone().or_else(|| scans.date.take());
+        scans.transport = snapshot.mcp.transport.or(scans.transport);
     }
     if memory.baseline.is_empty() {
         scans.address_class = arrival.address_class.or(scans.address_class);

@@ -34,6 +34,7 @@ pub(in crate::judge) fn observation<const N: usize>(facets: [(&str, RawFacet); N
         not_before: None,
         address_class: None,
         certificate_ends: None,
+        stderr: None,
         kept: None,
         echo: None,
     }

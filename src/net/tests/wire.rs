@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use http::{HeaderMap, Method};
 use url::Url;
 
 use crate::model::observation::AddressClass;
@@ -54,24 +53,14 @@ async fn fetch(
 ) -> Result<(u16, AddressClass, Option<jiff::Timestamp>), NetError> {
     let url = Url::parse(url).unwrap();
     let visit = door.visit(VisitPlan {
-        written: &url,
+        written: Some(&url),
         allow: &[],
         baseline,
         timeout: Duration::from_secs(5),
         scan_timeout: Duration::from_secs(5),
         scrub: &NoSecrets,
     });
-    let request = Request {
-        method: Method::GET,
-        url: url.clone(),
-        headers: HeaderMap::new(),
-        private: HeaderMap::new(),
-        body: None,
-        follow: true,
-        keep_origin: false,
-        timeout: None,
-    };
-    let answer = visit.line().send(request).await?;
+    let answer = visit.line().send(Request::get(url.clone())).await?;
     Ok((answer.status.as_u16(), answer.class.unwrap(), visit.certificate_ends()))
 }
 

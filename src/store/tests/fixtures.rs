@@ -175,6 +175,7 @@ pub(super) fn quiet(seq: u64, seconds: i64) -> Settlement {
             last_fresh: Some(at(seconds)),
             address_class: Some(AddressClass::Public),
             certificate_ends: None,
+            transport: None,
             date: Some("2025-11-25".to_owned()),
             not_before: Some(at(seconds + 30)),
         },

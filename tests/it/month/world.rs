@@ -217,6 +217,7 @@ fn nothing(at: Timestamp) -> Observation {
         not_before: None,
         address_class: None,
         certificate_ends: None,
+        stderr: None,
         kept: None,
         echo: None,
     }
