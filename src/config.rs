@@ -43,6 +43,7 @@ use reader::Reader;
 pub use error::{ConfigError, Mistake, Mistakes, Place, Snippet, Spot};
 pub use files::expand;
 pub use held::{Held, HeldReason, InventoryPart, LastFile, LastGood, Warning, key};
+pub use hiding::sounds_secret;
 pub use schema::{Described, schema};
 
 /// Everything that the files say, defaults applied.

@@ -27,8 +27,8 @@ pub use body::Body;
 pub use client::{Answer, Hop, Line, Request, Visit, VisitPlan};
 pub use error::{NetError, Phase};
 pub use exhausted::descriptors_left;
-pub use program::{Farewell, Launch, Program};
 pub use guard::{Destination, Egress, HostForm, Refusal};
+pub use program::{Farewell, Launch, Program};
 pub use resolve::{Resolver, SystemResolver};
 pub use scrub::{NoSecrets, Scrub};
 

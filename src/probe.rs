@@ -23,6 +23,7 @@ mod face;
 mod jsonrpc;
 mod lists;
 mod opening;
+mod pinned;
 mod ready;
 mod report;
 mod retry_after;

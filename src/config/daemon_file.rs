@@ -10,8 +10,8 @@ use super::ScanSettings;
 use super::elements::inventory::{ENTRY, Files};
 use super::elements::profile::Profiles;
 use super::elements::{
-    Element, Form, Shape, address, command, confirm, egress, inventory, metrics, person, profile, receiver, retention, route,
-    scan, socket, store,
+    Element, Form, Shape, address, command, confirm, egress, inventory, metrics, person, profile, receiver, retention,
+    route, scan, socket, store,
 };
 use super::error::ConfigError;
 use super::inventory_file;

@@ -188,7 +188,8 @@ fn inner(shape: &'static Shape, keys: &mut BTreeMap<&'static str, bool>) -> bool
 }
 
 /// Whether what stands under such a key is a secret.
-pub(super) fn sounds_secret(key: &str) -> bool {
+#[must_use]
+pub fn sounds_secret(key: &str) -> bool {
     let key: String = key.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).take(200).collect();
     SOUNDS.iter().any(|sound| key.contains(sound))
 }

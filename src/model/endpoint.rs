@@ -102,9 +102,6 @@ mod tests {
             env: vec![("TOKEN".to_owned(), TextOrSecret::Text("never shown".to_owned()))],
             cwd: None,
         };
-        assert_eq!(
-            Endpoint::Command(command).to_string(),
-            "stdio: npx -y @scope/server@1.2.3 '/srv/it'\\''s here' ''"
-        );
+        assert_eq!(Endpoint::Command(command).to_string(), "stdio: npx -y @scope/server@1.2.3 '/srv/it'\\''s here' ''");
     }
 }

@@ -127,7 +127,12 @@ impl Target {
     /// What people see of it.
     #[must_use]
     pub fn summary(&self) -> TargetSummary {
-        TargetSummary { id: self.id.clone(), kind: self.kind, url: self.endpoint.to_string(), labels: self.labels.clone() }
+        TargetSummary {
+            id: self.id.clone(),
+            kind: self.kind,
+            url: self.endpoint.to_string(),
+            labels: self.labels.clone(),
+        }
     }
 }
 

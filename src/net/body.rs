@@ -12,8 +12,8 @@ use http::header::CONTENT_ENCODING;
 use http::{HeaderMap, HeaderValue};
 use tokio::time::Instant;
 
-use super::error::NetError;
 use super::MAX_SCAN;
+use super::error::NetError;
 
 /// What all answers of one scan may still bring.
 #[derive(Debug)]

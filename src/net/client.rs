@@ -24,8 +24,8 @@ use super::certificate;
 use super::class::classify;
 use super::error::NetError;
 use super::guard::{Destination, HostForm};
-use super::resolve::{Guarded, Rule};
 use super::program::{Launch, Program};
+use super::resolve::{Guarded, Rule};
 use super::{Door, MAX_ANSWER, MAX_HEADERS, MAX_REDIRECTS, MAX_SCAN, Scrub};
 use crate::model::observation::AddressClass;
 

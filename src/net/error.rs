@@ -109,7 +109,11 @@ impl NetError {
             | Self::BadRedirect
             | Self::Ended
             | Self::LeftOrigin => Phase::Answer,
-            Self::HeadersTooLarge | Self::BodyTooLarge | Self::ScanTooLarge | Self::TooManyRedirects | Self::TooManyMessages => Phase::Cap,
+            Self::HeadersTooLarge
+            | Self::BodyTooLarge
+            | Self::ScanTooLarge
+            | Self::TooManyRedirects
+            | Self::TooManyMessages => Phase::Cap,
             Self::Timeout | Self::ScanTimeout => Phase::Deadline,
         }
     }

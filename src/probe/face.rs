@@ -76,8 +76,11 @@ pub(super) async fn faces<'v>(visit: &'v Visit<'v>, ask: &Ask<'v>) -> Vec<FaceRe
     let Some(credential) = ask.credential else {
         return vec![Box::pin(stranger(visit, ask, partner, first)).await];
     };
-    let stranger =
-        if ask.target.anonymous { Box::pin(stranger(visit, ask, partner.clone(), first.clone())).await } else { FaceReport::off() };
+    let stranger = if ask.target.anonymous {
+        Box::pin(stranger(visit, ask, partner.clone(), first.clone())).await
+    } else {
+        FaceReport::off()
+    };
     // Who refuses the stranger, or does not answer, is not asked once more.
     let auth = match &stranger.end {
         End::Failed(trouble) if !trouble.is_answer() => FaceReport::failed(Face::Auth, trouble.clone()),

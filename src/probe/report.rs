@@ -2,10 +2,14 @@
 
 use super::Ask;
 use super::face::{End, FaceReport, not_before};
+use super::pinned;
 use super::trouble::Trouble;
 use crate::model::digest::Digest;
 use crate::model::facet::{Face, Facet, FacetName};
-use crate::model::observation::{Asked, Detection, DetectionState, Observation, Outcome, SightFact, SightPlace};
+use crate::model::observation::{
+    Asked, Detection, DetectionState, Observation, Outcome, Remark, SightFact, SightPlace,
+};
+use crate::model::text;
 use crate::net::Visit;
 
 /// What the scan brought home.
@@ -45,6 +49,10 @@ pub(super) fn observation(visit: &Visit<'_>, ask: &Ask<'_>, reports: Vec<FaceRep
     // Blocked comes first, and alone: a refusal says nothing about conformance.
     if matches!(outcome, Outcome::Blocked | Outcome::RateLimited) {
         observation.remarks.clear();
+    }
+    if let Some(package) = ask.target.endpoint.command().and_then(pinned::unpinned) {
+        let evidence = format!("no version of {}", text::quoted(package, 200));
+        observation.remarks.push(Remark { rule: "scan.command-unpinned", case: "-", evidence });
     }
     observation
 }

@@ -27,7 +27,8 @@ pub(in crate::config) const COMMAND: Element =
     Element::new("command", WORDS, "a program that speaks over its standard input and output, and what follows it")
         .also_called(&["cmd", "args"]);
 pub(in crate::config) const ENV: Element =
-    Element::new("env", Shape::Names(&VALUE), "variables that the program of `command` gets").also_called(&["environment"]);
+    Element::new("env", Shape::Names(&VALUE), "variables that the program of `command` gets")
+        .also_called(&["environment"]);
 pub(in crate::config) const CWD: Element =
     Element::new("cwd", Shape::Text(Form::Path), "where the program of `command` runs; `/` when not given")
         .also_called(&["workdir", "working_directory"]);
@@ -108,7 +109,10 @@ fn word(reader: &mut Reader<'_>, node: &Node) -> Option<String> {
     } else {
         return Some(text);
     };
-    reader.mistake(node.span, ConfigError::Malformed { what: "word of a command", why: why.to_owned(), remedy: String::new() });
+    reader.mistake(
+        node.span,
+        ConfigError::Malformed { what: "word of a command", why: why.to_owned(), remedy: String::new() },
+    );
     None
 }
 
@@ -119,8 +123,7 @@ pub(in crate::config) fn env(reader: &mut Reader<'_>, node: &Node) -> Option<Vec
     for entry in entries {
         if !secret::is_variable_name(&entry.key) {
             let why = "it has letters, digits and `_`, and starts with no digit".to_owned();
-            let error =
-                ConfigError::Malformed { what: "name of an environment variable", why, remedy: String::new() };
+            let error = ConfigError::Malformed { what: "name of an environment variable", why, remedy: String::new() };
             reader.mistake(entry.span, error);
         } else if variables.iter().any(|(name, _)| *name == entry.key) {
             reader.mistake(entry.span, ConfigError::DuplicateKey { key: entry.key.clone(), inside: "`env`" });

@@ -9,9 +9,7 @@ use super::cadence::EVERY;
 use super::defaults::Defaults;
 use super::profile::{Profile, Profiles};
 use super::wishes::{self, Wishes};
-use super::{
-    Element, Form, Shape, cadence, command, confirm, consumers, duration, flag, id, kind, listed, url, was,
-};
+use super::{Element, Form, Shape, cadence, command, confirm, consumers, duration, flag, id, kind, listed, url, was};
 use crate::model::confirm::Confirm;
 use crate::model::endpoint::{Command, Endpoint};
 use crate::model::inventory::{Cadence, Target};
@@ -320,8 +318,12 @@ mod tests {
 
     fn finish(reader: &mut Reader<'_>, draft: Draft) -> Target {
         let (profiles, commands) = (Profiles::default(), command::Allowed::default());
-        let around =
-            Around { defaults: Defaults::default(), confirm: Confirm::default(), commands: &commands, profiles: &profiles };
+        let around = Around {
+            defaults: Defaults::default(),
+            confirm: Confirm::default(),
+            commands: &commands,
+            profiles: &profiles,
+        };
         draft.finish(reader, &around).target
     }
 

@@ -23,7 +23,10 @@ pub(super) fn judge(changed: &[Place<'_>]) -> Vec<Draft> {
     if let Some(headers) = member("headers") {
         // Another era brings its own framing.
         let framing = if member("era").is_some() { None } else { member("framing") };
-        out.extend(header_fields(headers, framing));
+        let own_framing = member("transport").is_some();
+        let fields = header_fields(headers, framing).into_iter();
+        // Another transport brings its own content type.
+        out.extend(fields.filter(|draft| !(own_framing && draft.path.token(1) == Some("content-type"))));
     }
     out
 }

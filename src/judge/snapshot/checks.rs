@@ -5,7 +5,7 @@
 use crate::judge::rules::{date_of, is_stateless, knows_capability, server_info};
 use crate::model::facet::{Face, Facet, FacetName, FacetState, SeenFacet};
 use crate::model::json::Json;
-use crate::model::observation::Remark;
+use crate::model::observation::{Remark, Transport};
 use crate::model::snapshot::{Check, Snapshot};
 
 use super::finding::{check, skipped};
@@ -24,6 +24,9 @@ const LISTS: [(Facet, &str); 4] = [
 /// All checks of a snapshot; what the conversation itself decided comes first.
 pub(super) fn all(snapshot: &Snapshot, remarks: &[Remark]) -> Vec<Check> {
     let mut out: Vec<Check> = remarks.iter().map(remark).collect();
+    if snapshot.mcp.transport == Some(Transport::Stdio) {
+        out.push(check("scan.command-unpinned", "-", &[]));
+    }
     out.push(ambiguous(snapshot));
     out.extend(items::hidden(snapshot));
     for face in faces(snapshot) {

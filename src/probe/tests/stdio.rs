@@ -64,7 +64,8 @@ async fn a_program_that_does_not_know_discover_may_be_silent_about_it_or_end() {
 
 #[tokio::test]
 async fn what_is_no_message_on_its_output_is_passed_over() {
-    let seen = server("2025-11-25", "echo starting up; echo; echo '{\"jsonrpc\":\"2.0\",\"method\":\"x\"}'").run().await;
+    let seen =
+        server("2025-11-25", "echo starting up; echo; echo '{\"jsonrpc\":\"2.0\",\"method\":\"x\"}'").run().await;
     assert_eq!(seen.outcome, Outcome::Ok, "{:?}", seen.sights);
 }
 
@@ -95,7 +96,10 @@ async fn a_program_that_ends_is_told_with_its_status_and_its_last_words() {
 async fn what_is_no_program_is_told() {
     for words in [&["/nonexistent/program"][..], &["no-such-program-anywhere"], &["/etc/passwd"], &["/"]] {
         let seen = command(words).run().await;
-        assert_eq!(unseen(&seen, "mcp.tools"), (UnseenKind::Unreachable, "the program could not be started".to_owned()));
+        assert_eq!(
+            unseen(&seen, "mcp.tools"),
+            (UnseenKind::Unreachable, "the program could not be started".to_owned())
+        );
     }
 }
 
@@ -117,7 +121,8 @@ fn is_there(pid: i32) -> bool {
 async fn nothing_is_left_of_a_program_that_will_not_end() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("pid");
-    let script = format!("trap '' TERM; sh -c \"trap '' TERM; while :; do sleep 1; done\" & echo $! > {}; wait", file.display());
+    let script =
+        format!("trap '' TERM; sh -c \"trap '' TERM; while :; do sleep 1; done\" & echo $! > {}; wait", file.display());
     let seen = shell(&script).with_timeout(300).run().await;
     assert_eq!(seen.outcome, Outcome::Unreachable);
     let grandchild = pid(&file).await;

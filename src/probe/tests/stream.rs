@@ -196,9 +196,12 @@ async fn a_server_that_asks_on_the_stream_is_answered_by_a_post() {
     };
     let seen = scan(&peer.url).run().await;
     assert_eq!(seen.outcome, Outcome::Ok);
-    let answers: Vec<Value> =
-        peer.asked().into_iter().filter(|asked| asked.body.get("method").is_none() && asked.verb == Method::POST)
-            .map(|asked| asked.body).collect();
+    let answers: Vec<Value> = peer
+        .asked()
+        .into_iter()
+        .filter(|asked| asked.body.get("method").is_none() && asked.verb == Method::POST)
+        .map(|asked| asked.body)
+        .collect();
     assert_eq!(answers[0], json!({"jsonrpc": "2.0", "id": "p1", "result": {}}));
     assert_eq!(answers[1]["error"]["code"], -32601);
 }

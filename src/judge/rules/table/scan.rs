@@ -243,6 +243,18 @@ pub(super) static RULES: &[Rule] = &[
         spec: SPEC,
     },
     Rule {
+        id: "scan.command-unpinned",
+        aliases: &[],
+        kind: Kind::Check,
+        cases: &[case("-", Some(Medium), &[O], Some(CheckStatus::Warning), Fold::Case, None)],
+        title: "a command starts a package without saying which version",
+        head: "a package without a version",
+        noun: "",
+        why: "what is watched is whatever the registry has at the time, and not what agents run.",
+        remedy: "name the version that your agents use, as PACKAGE@1.2.3.",
+        spec: SPEC,
+    },
+    Rule {
         id: "x.protocol-state-fell",
         aliases: &[],
         kind: Kind::Drift,
