@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use secrecy::SecretString;
 
 use crate::model::inventory::Target;
-use crate::model::observation::{AddressClass, Echo, Kept, Observation};
+use crate::model::observation::{AddressClass, Echo, Found, Kept, Observation};
 use crate::net::{Door, Scrub, VisitPlan};
 
 pub mod challenge;
@@ -20,6 +20,7 @@ pub mod dates;
 mod echo;
 mod exchange;
 mod face;
+mod finding;
 mod jsonrpc;
 mod lists;
 mod opening;
@@ -30,6 +31,8 @@ mod seldom;
 pub mod sse;
 mod transport;
 mod trouble;
+
+use finding::Search;
 
 /// One target, and everything that is needed to ask it.
 #[derive(Clone, Copy)]
@@ -44,6 +47,8 @@ pub struct Ask<'a> {
     pub date: Option<&'a str>,
     /// Class of its address at the baseline.
     pub known_class: Option<AddressClass>,
+    /// Where the endpoint was found last, when that is not the URL as written.
+    pub endpoint: Option<&'a Found>,
     /// How `tools/list` is read the second time.
     pub second_read: SecondRead,
     /// Its block is confirmed: one request, and no other unless that one is let in.
@@ -97,9 +102,12 @@ pub async fn probe(door: &Door, ask: &Ask<'_>) -> Observation {
         scan_timeout: ask.target.scan_timeout,
         scrub: ask.scrub,
     });
-    let faces = Box::pin(face::faces(&visit, ask)).await;
-    let seldom = Box::pin(seldom::look(&visit, ask, &faces)).await;
-    let mut observation = report::observation(&visit, ask, faces);
+    let mut search = Search::new(&visit, ask);
+    let faces = Box::pin(face::faces(&mut search, ask)).await;
+    let mut detection = report::detection(&faces);
+    search.tell(&mut detection);
+    let seldom = Box::pin(seldom::look(&visit, ask, &faces, search.into_documents())).await;
+    let mut observation = report::observation(&visit, ask, detection, faces);
     seldom.stand_in(&mut observation);
     observation.echo = echo::of(&observation);
     let is_new = |echo: &Echo| ask.known.is_none_or(|known| known.digest != echo.digest);

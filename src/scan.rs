@@ -272,6 +272,7 @@ impl Scanner {
         let manner = AskManner {
             date: before.scans.date.as_deref(),
             known_class: before.known_class(target),
+            endpoint: before.endpoint(target),
             fresh: before.wants_fresh_read(self.clock.now()),
             probe_only: before.blocked,
             kept: before.kept(self.clock.now()),

@@ -48,6 +48,8 @@ pub(super) struct Conversation<'v> {
     visit: &'v Visit<'v>,
     face: Face,
     private: HeaderMap,
+    /// Where it began; `url` is where it was led.
+    start: Url,
     url: Url,
     dress: Dress,
     session: Option<HeaderValue>,
@@ -72,13 +74,15 @@ pub(super) fn private_headers(
 }
 
 impl<'v> Conversation<'v> {
-    pub(super) fn new(visit: &'v Visit<'v>, face: Face, private: HeaderMap, single: bool) -> Self {
+    /// A conversation with the endpoint at `url`.
+    pub(super) fn new(visit: &'v Visit<'v>, url: Url, face: Face, private: HeaderMap, single: bool) -> Self {
         Self {
             line: visit.line(),
             visit,
             face,
             private,
-            url: visit.written().clone(),
+            start: url.clone(),
+            url,
             dress: Dress::Bare,
             session: None,
             single,
@@ -89,7 +93,7 @@ impl<'v> Conversation<'v> {
 
     /// Another conversation of the same face over a connection of its own.
     pub(super) fn another(&self) -> Self {
-        Self::new(self.visit, self.face, self.private.clone(), false)
+        Self::new(self.visit, self.start.clone(), self.face, self.private.clone(), false)
     }
 
     pub(super) const fn face(&self) -> Face {

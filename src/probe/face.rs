@@ -6,6 +6,7 @@ use http::HeaderValue;
 use jiff::Timestamp;
 
 use super::conversation::{Conversation, private_headers};
+use super::finding::{Opening, Search};
 use super::lists::{self, ListEnd};
 use super::opening::{self, First, Trail};
 use super::ready::{Failed, Opened, Ready};
@@ -17,7 +18,10 @@ use crate::model::json::Json;
 use crate::model::observation::{
     Detection, DetectionState, Era, RawFacet, RawRead, Remark, SightFact, SightPlace, Transport,
 };
-use crate::net::Visit;
+
+/// Why nothing is watched with our credential where the endpoint is elsewhere.
+const ELSEWHERE: &str =
+    "the endpoint was found at another origin than the one written, which alone gets the credential";
 
 /// Why nothing behind a challenge is watched.
 const NO_CREDENTIAL: &str = "no credential: the anonymous request is answered by a challenge";
@@ -62,13 +66,13 @@ pub(super) enum End {
 }
 
 /// Sees the faces of a target: the stranger's, and our credential's.
-pub(super) async fn faces(visit: &Visit<'_>, ask: &Ask<'_>) -> Vec<FaceReport> {
+pub(super) async fn faces<'v>(search: &mut Search<'v>, ask: &'v Ask<'v>) -> Vec<FaceReport> {
     let first = First::of_baseline(ask.date);
     let Some(credential) = ask.credential else {
-        return vec![Box::pin(stranger(visit, ask, first)).await];
+        return vec![Box::pin(stranger(search, ask, first)).await];
     };
     let stranger =
-        if ask.target.anonymous { Box::pin(stranger(visit, ask, first.clone())).await } else { FaceReport::off() };
+        if ask.target.anonymous { Box::pin(stranger(search, ask, first.clone())).await } else { FaceReport::off() };
     // Who refuses the stranger, or does not answer, is not asked once more.
     let auth = match &stranger.end {
         End::Failed(trouble) if !trouble.is_answer() => FaceReport::failed(Face::Auth, trouble.clone()),
@@ -76,12 +80,18 @@ pub(super) async fn faces(visit: &Visit<'_>, ask: &Ask<'_>) -> Vec<FaceReport> {
             let token = credential.token.as_ref();
             let private = token.and_then(|token| private_headers(ask.headers, Some(token)).ok());
             match private {
-                Some(private) => {
-                    let first = stranger.alike.clone().unwrap_or(first);
-                    let single = ask.probe_only && stranger.end == End::Off;
-                    let conversation = Conversation::new(visit, Face::Auth, private, single);
-                    Box::pin(see(conversation, ask, first)).await
+                Some(private) if stranger.end == End::Off => {
+                    let opening = Box::pin(search.open(Face::Auth, private, first)).await;
+                    Box::pin(see(opening, ask)).await
                 }
+                Some(private) => match search.for_credential() {
+                    Some(url) => {
+                        let first = stranger.alike.clone().unwrap_or(first);
+                        let opening = Box::pin(search.open_there(url, private, first)).await;
+                        Box::pin(see(opening, ask)).await
+                    }
+                    None => FaceReport::elsewhere(),
+                },
                 None => FaceReport::unavailable(),
             }
         }
@@ -89,15 +99,15 @@ pub(super) async fn faces(visit: &Visit<'_>, ask: &Ask<'_>) -> Vec<FaceReport> {
     vec![stranger, auth]
 }
 
-async fn stranger(visit: &Visit<'_>, ask: &Ask<'_>, first: First) -> FaceReport {
+async fn stranger<'v>(search: &mut Search<'v>, ask: &'v Ask<'v>, first: First) -> FaceReport {
     let private = private_headers(ask.headers, None).unwrap_or_default();
-    let conversation = Conversation::new(visit, Face::Stranger, private, ask.probe_only);
-    Box::pin(see(conversation, ask, first)).await
+    let opening = Box::pin(search.open(Face::Stranger, private, first)).await;
+    Box::pin(see(opening, ask)).await
 }
 
-async fn see(mut conversation: Conversation<'_>, ask: &Ask<'_>, first: First) -> FaceReport {
+async fn see(opening: Opening<'_>, ask: &Ask<'_>) -> FaceReport {
+    let Opening { conversation, opened, trail } = opening;
     let face = conversation.face();
-    let (opened, trail) = opening::open(&mut conversation, first, ask.at).await;
     let mut report = match opened {
         Opened::Ready(ready) => Box::pin(listen(conversation, ask, *ready)).await,
         Opened::Guarded(challenge) => FaceReport::guarded(face, challenge),
@@ -189,6 +199,7 @@ impl FaceReport {
                 era: None,
                 version: None,
                 supported: Vec::new(),
+                endpoint: None,
                 evidence: Vec::new(),
             },
             date: None,
@@ -244,6 +255,14 @@ impl FaceReport {
         let mut report = Self::new(Face::Stranger, End::Off);
         for facet in mcp_facets().chain([Facet::AuthChallenge]) {
             report.unwatch(facet, "the stranger's face is switched off (anonymous: false)");
+        }
+        report
+    }
+
+    fn elsewhere() -> Self {
+        let mut report = Self::new(Face::Auth, End::Off);
+        for facet in mcp_facets() {
+            report.unwatch(facet, ELSEWHERE);
         }
         report
     }

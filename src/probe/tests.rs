@@ -3,6 +3,7 @@
 mod caps;
 mod echo;
 mod faces;
+mod finding;
 mod framing;
 mod lists;
 mod opening;
@@ -12,16 +13,18 @@ mod redirects;
 mod refusals;
 mod sessions;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use url::Url;
 
 use super::{Ask, Credential, SecondRead, probe};
 use crate::model::facet::{Facet, FacetName, UnseenKind};
 use crate::model::inventory::Target;
 use crate::model::json::Json;
-use crate::model::observation::{Echo, Observation, RawFacet, RawRead};
+use crate::model::observation::{Echo, Found, Kept, Observation, RawFacet, RawRead};
 use crate::model::target::Kind;
 use crate::net::{Door, DoorSettings, NoSecrets, Roots, SystemResolver};
 
@@ -34,6 +37,9 @@ struct Scan<'a> {
     second_read: SecondRead,
     probe_only: bool,
     known: Option<Echo>,
+    /// What stands of documents: tests that are not about them look at none.
+    kept: Option<Arc<Kept>>,
+    endpoint: Option<Found>,
     scrub: &'a dyn crate::net::Scrub,
 }
 
@@ -50,6 +56,8 @@ fn scan(url: &Url) -> Scan<'static> {
         second_read: SecondRead::Same,
         probe_only: false,
         known: None,
+        kept: Some(Arc::new(Kept { at: Timestamp::UNIX_EPOCH, facets: BTreeMap::new(), remarks: Vec::new() })),
+        endpoint: None,
         scrub: &NoSecrets,
     }
 }
@@ -72,9 +80,10 @@ impl Scan<'_> {
             credential: self.credential.as_ref(),
             date: self.date,
             known_class: None,
+            endpoint: self.endpoint.as_ref(),
             second_read: self.second_read,
             probe_only: self.probe_only,
-            kept: None,
+            kept: self.kept.as_ref(),
             known: self.known.as_ref(),
             scrub: self.scrub,
             at: "2026-11-30T12:00:00Z".parse().unwrap(),
@@ -98,9 +107,13 @@ fn name(text: &str) -> FacetName {
     text.parse().unwrap()
 }
 
-/// `seen`, `absent`, `unseen KIND`, `unwatched` or `-`, for each facet of a face.
+/// `seen`, `absent`, `unseen KIND`, `unwatched` or `-`, for each facet of a face; of those that are not looked at in
+/// every scan, for those that were.
 fn states(observation: &Observation, suffix: &str) -> String {
     let facets = Facet::ALL.into_iter().filter(|facet| *facet != Facet::Scan);
+    let seldom = [Facet::McpCard, Facet::McpCatalog, Facet::Tls];
+    let facets = facets
+        .filter(|facet| !seldom.contains(facet) || observation.facets.contains_key(&name(&format!("{facet}{suffix}"))));
     let words = facets.map(|facet| {
         let name = name(&format!("{facet}{suffix}"));
         let state = match observation.facets.get(&name) {

@@ -12,7 +12,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use crate::judge;
 use crate::model::inventory::{Auth, Target};
 use crate::model::memory::Memory;
-use crate::model::observation::{AddressClass, Echo, Kept, Observation};
+use crate::model::observation::{AddressClass, Echo, Found, Kept, Observation};
 use crate::model::secret::TextOrSecret;
 use crate::model::snapshot::Snapshot;
 use crate::net::{Door, Scrub};
@@ -27,6 +27,8 @@ pub struct AskManner<'a> {
     pub date: Option<&'a str>,
     /// The address class at the baseline.
     pub known_class: Option<AddressClass>,
+    /// Where the endpoint was found last, when that is not the URL as written.
+    pub endpoint: Option<&'a Found>,
     /// The second read goes over a fresh connection and session.
     pub fresh: bool,
     /// A block is confirmed: one request.
@@ -60,7 +62,15 @@ impl Eye for Conversations {
 
 /// One look at `target`, judged against nothing: for `driftd scan`, which has no past.
 pub async fn look(door: &Door, target: &Target, environment: &Environment, now: Timestamp) -> (Observation, Snapshot) {
-    let manner = AskManner { date: None, known_class: None, fresh: true, probe_only: false, kept: None, known: None };
+    let manner = AskManner {
+        date: None,
+        known_class: None,
+        endpoint: None,
+        fresh: true,
+        probe_only: false,
+        kept: None,
+        known: None,
+    };
     let observation = observe(door, target, environment, &manner, now).await;
     let snapshot = judge::snapshot::snapshot(&observation, &target.summary(), &Memory::default());
     (observation, snapshot)
@@ -84,6 +94,7 @@ async fn observe(
         credential: credential.as_ref(),
         date: manner.date,
         known_class: manner.known_class,
+        endpoint: manner.endpoint,
         second_read: if manner.fresh { SecondRead::Fresh } else { SecondRead::Same },
         probe_only: manner.probe_only,
         kept: manner.kept,
