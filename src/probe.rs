@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use secrecy::SecretString;
 
 use crate::model::inventory::Target;
-use crate::model::observation::{AddressClass, Echo, Kept, Observation, Transport};
+use crate::model::observation::{AddressClass, Echo, Found, Kept, Observation, Transport};
 use crate::net::{Door, Launch, Scrub, VisitPlan};
 
 pub mod challenge;
@@ -20,6 +20,7 @@ pub mod dates;
 mod echo;
 mod exchange;
 mod face;
+mod finding;
 mod jsonrpc;
 mod lists;
 mod opening;
@@ -32,6 +33,8 @@ pub mod sse;
 mod transport;
 mod trouble;
 mod wire;
+
+use finding::Search;
 
 /// One target, and everything that is needed to ask it.
 #[derive(Clone, Copy)]
@@ -50,6 +53,8 @@ pub struct Ask<'a> {
     pub transport: Option<Transport>,
     /// Class of its address at the baseline.
     pub known_class: Option<AddressClass>,
+    /// Where the endpoint was found last, when that is not the URL as written.
+    pub endpoint: Option<&'a Found>,
     /// How `tools/list` is read the second time.
     pub second_read: SecondRead,
     /// Its block is confirmed: one request, and no other unless that one is let in.
@@ -103,9 +108,18 @@ pub async fn probe(door: &Door, ask: &Ask<'_>) -> Observation {
         scan_timeout: ask.target.scan_timeout,
         scrub: ask.scrub,
     });
-    let faces = Box::pin(face::faces(&visit, ask)).await;
-    let seldom = Box::pin(seldom::look(&visit, ask, &faces)).await;
-    let mut observation = report::observation(&visit, ask, faces);
+    let mut search = ask.target.endpoint.url().map(|url| Search::new(&visit, ask, url));
+    let faces = match &mut search {
+        Some(search) => Box::pin(face::faces(search, ask)).await,
+        None => Box::pin(face::program(&visit, ask)).await,
+    };
+    let mut detection = report::detection(&faces);
+    if let Some(search) = &search {
+        search.tell(&mut detection);
+    }
+    let documents = search.and_then(Search::into_documents);
+    let seldom = Box::pin(seldom::look(&visit, ask, &faces, documents)).await;
+    let mut observation = report::observation(&visit, ask, detection, faces);
     seldom.stand_in(&mut observation);
     observation.echo = echo::of(&observation);
     let is_new = |echo: &Echo| ask.known.is_none_or(|known| known.digest != echo.digest);

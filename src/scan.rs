@@ -273,6 +273,7 @@ impl Scanner {
             date: before.scans.date.as_deref(),
             transport: before.scans.transport,
             known_class: before.known_class(target),
+            endpoint: before.endpoint(target),
             fresh: before.wants_fresh_read(self.clock.now()),
             probe_only: before.blocked,
             kept: before.kept(self.clock.now()),

@@ -216,8 +216,54 @@ pub struct Detection {
     /// Dates that the server named.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub supported: Vec<String>,
+    /// Where the endpoint was found; none when it is the URL as written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<Found>,
     /// What says so, in our words.
     pub evidence: Vec<String>,
+}
+
+/// An endpoint that is not the URL as written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Found {
+    /// Where it is.
+    pub url: String,
+    /// What led there.
+    pub found_by: FoundBy,
+}
+
+/// What led to an endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FoundBy {
+    /// A card that the origin's AI Catalog names or holds.
+    AiCatalog,
+    /// A Server Card.
+    ServerCard,
+    /// The path `/mcp` of the origin, where many servers are.
+    McpPath,
+}
+
+impl FoundBy {
+    /// The word in documents and values.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::AiCatalog => "ai_catalog",
+            Self::ServerCard => "server_card",
+            Self::McpPath => "mcp_path",
+        }
+    }
+
+    /// For people: the endpoint was found by it.
+    #[must_use]
+    pub const fn told(self) -> &'static str {
+        match self {
+            Self::AiCatalog => "named by the AI catalog",
+            Self::ServerCard => "named by a server card",
+            Self::McpPath => "at the origin's path /mcp",
+        }
+    }
 }
 
 /// How sure we are that a protocol is spoken.

@@ -65,6 +65,8 @@ pub(super) struct Conversation<'v> {
     face: Face,
     private: HeaderMap,
     partner: Partner<'v>,
+    /// Where it was led, where its partner is a URL.
+    url: Option<Url>,
     /// What carries messages, where each is not answered by the response to it.
     wire: Option<Wire>,
     dress: Dress,
@@ -102,6 +104,10 @@ impl<'v> Conversation<'v> {
             visit,
             face,
             private,
+            url: match &partner {
+                Partner::Url(url) => Some(url.clone()),
+                Partner::Program(_) => None,
+            },
             partner,
             wire: None,
             dress: Dress::Bare,
@@ -161,7 +167,7 @@ impl<'v> Conversation<'v> {
     /// # Errors
     /// When nothing answered.
     pub(super) async fn open_stream(&mut self) -> Result<Option<Head>, NetError> {
-        let Partner::Url(url) = &self.partner else { return Err(NetError::Request) };
+        let Some(url) = &self.url else { return Err(NetError::Request) };
         let request = Request {
             private: self.private.clone(),
             keep_origin: self.face == Face::Auth,
@@ -197,8 +203,8 @@ impl<'v> Conversation<'v> {
     /// From here on the endpoint that answered is asked, so that a redirect is followed once, and requests are
     /// dressed for its era; the session that `initialize` gave goes with each.
     pub(super) fn settle(&mut self, head: &Head, dress: Dress) {
-        if let (None, Partner::Url(url), Some(way)) = (&self.wire, &mut self.partner, &head.way) {
-            *url = way.url.clone();
+        if let (None, Some(way)) = (&self.wire, &head.way) {
+            self.url = Some(way.url.clone());
         }
         self.session = match &dress {
             Dress::Legacy { .. } => head.headers.get(SESSION).cloned(),
@@ -384,7 +390,7 @@ impl<'v> Conversation<'v> {
     }
 
     async fn end_session(&self, allowed: bool) {
-        let (Dress::Legacy { date }, Partner::Url(url)) = (&self.dress, &self.partner) else {
+        let (Dress::Legacy { date }, Some(url)) = (&self.dress, &self.url) else {
             return;
         };
         if self.session.is_none() || !allowed || !dates::ends_session(date) || self.visit.is_over() {
@@ -406,7 +412,7 @@ impl<'v> Conversation<'v> {
     }
 
     async fn post(&self, method: &str, body: Bytes, timeout: Option<Duration>) -> Result<Answer, NetError> {
-        let Partner::Url(url) = &self.partner else { return Err(NetError::Ended) };
+        let Some(url) = &self.url else { return Err(NetError::Ended) };
         self.post_to(url.clone(), method, body, timeout).await
     }
 

@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use http::HeaderValue;
+use http::{HeaderMap, HeaderValue};
 use jiff::Timestamp;
 
 use super::conversation::{Conversation, Partner, private_headers};
+use super::finding::{Opening, Search};
 use super::lists::{self, ListEnd};
 use super::opening::{self, First, Trail};
 use super::ready::{Failed, Opened, Ready};
 use super::trouble::Trouble;
 use super::{Ask, SecondRead, dates, echo};
 use crate::model::digest::Digest;
-use crate::model::endpoint::Endpoint;
 use crate::model::facet::{Face, Facet, FacetName, UnseenKind, UnseenReason};
 use crate::model::json::Json;
 use crate::model::observation::{
@@ -20,6 +20,10 @@ use crate::model::observation::{
 };
 use crate::model::text;
 use crate::net::{Farewell, Scrub, Visit};
+
+/// Why nothing is watched with our credential where the endpoint is elsewhere.
+const ELSEWHERE: &str =
+    "the endpoint was found at another origin than the one written, which alone gets the credential";
 
 /// Why nothing behind a challenge is watched.
 const NO_CREDENTIAL: &str = "no credential: the anonymous request is answered by a challenge";
@@ -66,21 +70,13 @@ pub(super) enum End {
 }
 
 /// Sees the faces of a target: the stranger's, and our credential's.
-pub(super) async fn faces<'v>(visit: &'v Visit<'v>, ask: &Ask<'v>) -> Vec<FaceReport> {
+pub(super) async fn faces<'v>(search: &mut Search<'v>, ask: &'v Ask<'v>) -> Vec<FaceReport> {
     let first = First::of_baseline(ask.date, ask.transport);
-    let Some(partner) = partner(ask) else {
-        let detail = "a variable of the program cannot be had";
-        let trouble = Trouble::new(UnseenKind::CredentialUnavailable, detail);
-        return vec![FaceReport::failed(Face::Stranger, trouble)];
-    };
     let Some(credential) = ask.credential else {
-        return vec![Box::pin(stranger(visit, ask, partner, first)).await];
+        return vec![Box::pin(stranger(search, ask, first)).await];
     };
-    let stranger = if ask.target.anonymous {
-        Box::pin(stranger(visit, ask, partner.clone(), first.clone())).await
-    } else {
-        FaceReport::off()
-    };
+    let stranger =
+        if ask.target.anonymous { Box::pin(stranger(search, ask, first.clone())).await } else { FaceReport::off() };
     // Who refuses the stranger, or does not answer, is not asked once more.
     let auth = match &stranger.end {
         End::Failed(trouble) if !trouble.is_answer() => FaceReport::failed(Face::Auth, trouble.clone()),
@@ -88,12 +84,18 @@ pub(super) async fn faces<'v>(visit: &'v Visit<'v>, ask: &Ask<'v>) -> Vec<FaceRe
             let token = credential.token.as_ref();
             let private = token.and_then(|token| private_headers(ask.headers, Some(token)).ok());
             match private {
-                Some(private) => {
-                    let first = stranger.alike.clone().unwrap_or(first);
-                    let single = ask.probe_only && stranger.end == End::Off;
-                    let conversation = Conversation::new(visit, partner, Face::Auth, private, single);
-                    Box::pin(see(conversation, ask, first)).await
+                Some(private) if stranger.end == End::Off => {
+                    let opening = Box::pin(search.open(Face::Auth, private, first)).await;
+                    Box::pin(see(opening, ask)).await
                 }
+                Some(private) => match search.for_credential() {
+                    Some(url) => {
+                        let first = stranger.alike.clone().unwrap_or(first);
+                        let opening = Box::pin(search.open_there(url, private, first)).await;
+                        Box::pin(see(opening, ask)).await
+                    }
+                    None => FaceReport::elsewhere(),
+                },
                 None => FaceReport::unavailable(),
             }
         }
@@ -101,23 +103,29 @@ pub(super) async fn faces<'v>(visit: &'v Visit<'v>, ask: &Ask<'v>) -> Vec<FaceRe
     vec![stranger, auth]
 }
 
-/// Whom the target's conversations are held with; `None` for a program that cannot be started for want of a variable.
-fn partner<'v>(ask: &Ask<'v>) -> Option<Partner<'v>> {
-    match &ask.target.endpoint {
-        Endpoint::Url(url) => Some(Partner::Url(url.clone())),
-        Endpoint::Command(_) => ask.launch.map(Partner::Program),
-    }
-}
-
-async fn stranger<'v>(visit: &'v Visit<'v>, ask: &Ask<'v>, partner: Partner<'v>, first: First) -> FaceReport {
+async fn stranger<'v>(search: &mut Search<'v>, ask: &'v Ask<'v>, first: First) -> FaceReport {
     let private = private_headers(ask.headers, None).unwrap_or_default();
-    let conversation = Conversation::new(visit, partner, Face::Stranger, private, ask.probe_only);
-    Box::pin(see(conversation, ask, first)).await
+    let opening = Box::pin(search.open(Face::Stranger, private, first)).await;
+    Box::pin(see(opening, ask)).await
 }
 
-async fn see(mut conversation: Conversation<'_>, ask: &Ask<'_>, first: First) -> FaceReport {
+/// Sees what a program shows. Nobody is a stranger to it: it has one face, and is given what it needs by its variables.
+pub(super) async fn program<'v>(visit: &'v Visit<'v>, ask: &'v Ask<'v>) -> Vec<FaceReport> {
+    let Some(launch) = ask.launch else {
+        let detail = "a variable of the program cannot be had";
+        let trouble = Trouble::new(UnseenKind::CredentialUnavailable, detail);
+        return vec![FaceReport::failed(Face::Stranger, trouble)];
+    };
+    let partner = Partner::Program(launch);
+    let mut conversation = Conversation::new(visit, partner, Face::Stranger, HeaderMap::new(), ask.probe_only);
+    let first = First::of_baseline(ask.date, ask.transport);
+    let (opened, trail) = Box::pin(opening::open(&mut conversation, first, ask.at)).await;
+    vec![Box::pin(see(Opening { conversation, opened, trail }, ask)).await]
+}
+
+async fn see(opening: Opening<'_>, ask: &Ask<'_>) -> FaceReport {
+    let Opening { mut conversation, opened, trail } = opening;
     let face = conversation.face();
-    let (opened, trail) = opening::open(&mut conversation, first, ask.at).await;
     let mut report = match opened {
         Opened::Ready(ready) => Box::pin(listen(&mut conversation, ask, *ready)).await,
         Opened::Guarded(challenge) => FaceReport::guarded(face, challenge),
@@ -212,6 +220,7 @@ impl FaceReport {
                 era: None,
                 version: None,
                 supported: Vec::new(),
+                endpoint: None,
                 evidence: Vec::new(),
             },
             date: None,
@@ -269,6 +278,14 @@ impl FaceReport {
         let mut report = Self::new(Face::Stranger, End::Off);
         for facet in mcp_facets().chain([Facet::AuthChallenge]) {
             report.unwatch(facet, "the stranger's face is switched off (anonymous: false)");
+        }
+        report
+    }
+
+    fn elsewhere() -> Self {
+        let mut report = Self::new(Face::Auth, End::Off);
+        for facet in mcp_facets() {
+            report.unwatch(facet, ELSEWHERE);
         }
         report
     }

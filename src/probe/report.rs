@@ -13,7 +13,7 @@ use crate::model::text;
 use crate::net::Visit;
 
 /// What the scan brought home.
-pub(super) fn observation(visit: &Visit<'_>, ask: &Ask<'_>, reports: Vec<FaceReport>) -> Observation {
+pub(super) fn observation(visit: &Visit<'_>, ask: &Ask<'_>, mcp: Detection, reports: Vec<FaceReport>) -> Observation {
     let outcome = outcome(&reports);
     let sights = sights(&reports, outcome);
     let asked = asked(ask, &reports);
@@ -24,7 +24,7 @@ pub(super) fn observation(visit: &Visit<'_>, ask: &Ask<'_>, reports: Vec<FaceRep
         requests: visit.requests(),
         outcome,
         sights,
-        mcp: detection(&reports),
+        mcp,
         facets: std::collections::BTreeMap::new(),
         unwatched: std::collections::BTreeMap::new(),
         asked,
@@ -133,7 +133,7 @@ fn at_face(face: Face, trouble: &Trouble) -> SightFact {
 }
 
 /// The face that shows most.
-fn detection(reports: &[FaceReport]) -> Detection {
+pub(super) fn detection(reports: &[FaceReport]) -> Detection {
     let rank = |state: DetectionState| match state {
         DetectionState::Unseen => 0,
         DetectionState::NotDetected => 1,
@@ -148,6 +148,7 @@ fn detection(reports: &[FaceReport]) -> Detection {
             era: None,
             version: None,
             supported: Vec::new(),
+            endpoint: None,
             evidence: Vec::new(),
         },
         |report| report.detection.clone(),

@@ -1,25 +1,64 @@
 //! What is not looked at in every scan (design, section 3, cadence and cost): at first, when something about the target
 //! is on its way, and every six hours. In between it stands as it was seen.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+
+use url::Url;
 
 use super::Ask;
 use super::face::{End, FaceReport};
+use super::finding::Documents;
 use super::trouble::Trouble;
 use crate::model::digest::Digest;
-use crate::model::observation::{Document, Kept, Observation, RawFacet, RawRead};
+use crate::model::facet::{Facet, FacetName, UnseenKind, UnseenReason};
+use crate::model::json::Json;
+use crate::model::observation::{Document, Kept, Observation, Outcome, RawFacet, RawRead, SightFact, SightPlace};
 use crate::net::Visit;
 
-/// Looks, where what was kept does not serve, and puts what there is into the observation.
-pub(super) async fn look(visit: &Visit<'_>, ask: &Ask<'_>, reports: &[FaceReport]) -> Seldom {
-    if let Some(kept) = ask.kept {
+/// Facets that stand in documents of the origin.
+const OF_DOCUMENTS: [Facet; 2] = [Facet::McpCard, Facet::McpCatalog];
+
+/// Why no document is looked at.
+const OFF: &str = "the stranger's face is switched off (anonymous: false)";
+
+/// Looks, where what was kept does not serve, and puts what there is into the observation. `documents` are those that
+/// the search for the endpoint has looked at already.
+pub(super) async fn look<'v>(
+    visit: &'v Visit<'v>,
+    ask: &'v Ask<'v>,
+    reports: &[FaceReport],
+    documents: Option<Documents>,
+) -> Seldom {
+    if let (Some(kept), None) = (ask.kept, &documents) {
         return Seldom::Kept(Arc::clone(kept));
     }
-    let kept = Kept { at: ask.at, facets: std::collections::BTreeMap::new(), remarks: Vec::new() };
-    // Who refuses us is asked no more.
-    let _refused = refusal(ask, reports);
-    let _ = visit;
+    let mut kept = Kept { at: ask.at, facets: BTreeMap::new(), remarks: Vec::new() };
+    if let Some(home) = ask.target.endpoint.url().filter(|_| ask.target.anonymous || ask.credential.is_none()) {
+        look_at_documents(visit, ask, home, (reports, documents), &mut kept).await;
+    }
     Seldom::Looked(Arc::new(kept))
+}
+
+async fn look_at_documents<'v>(
+    visit: &'v Visit<'v>,
+    ask: &'v Ask<'v>,
+    home: &Url,
+    (reports, documents): (&[FaceReport], Option<Documents>),
+    kept: &mut Kept,
+) {
+    let documents = match (documents, refusal(ask, reports)) {
+        (Some(documents), _) => documents,
+        (None, None) => Box::pin(Documents::look(visit, ask, home, false)).await,
+        // Who refuses us, or does not answer, is asked no more.
+        (None, Some(trouble)) => {
+            let unseen = |facet| (FacetName::stranger(facet), RawFacet::Unseen(trouble.reason()));
+            kept.facets.extend(OF_DOCUMENTS.map(unseen));
+            return;
+        }
+    };
+    kept.facets.extend(documents.facets());
+    kept.remarks.extend(documents.remarks());
 }
 
 /// What there is of it in this scan.
@@ -37,16 +76,38 @@ impl Seldom {
             Self::Kept(kept) => kept,
             Self::Looked(kept) => {
                 observation.kept = Some(Arc::clone(&kept));
+                tell_missed(&kept, observation);
                 kept
             }
         };
         observation.facets.extend(kept.facets.iter().map(|(name, raw)| (*name, raw.clone())));
         observation.remarks.extend(kept.remarks.iter().cloned());
+        let is_off = |facet: &Facet| !kept.facets.contains_key(&FacetName::stranger(*facet));
+        let off = OF_DOCUMENTS.into_iter().filter(is_off).filter(|_| !observation.asked.anonymous);
+        observation.unwatched.extend(off.map(|facet| (FacetName::stranger(facet), OFF.to_owned())));
+    }
+}
+
+/// What could not be seen although the endpoint answers is told, and the scan was not complete.
+fn tell_missed(kept: &Kept, observation: &mut Observation) {
+    if !matches!(observation.outcome, Outcome::Ok | Outcome::Partial) {
+        return;
+    }
+    for (name, raw) in &kept.facets {
+        let RawFacet::Unseen(UnseenReason { kind, detail }) = raw else { continue };
+        // What is behind a guard is not watched, hence not missed.
+        if *kind == UnseenKind::Guarded {
+            continue;
+        }
+        let (rule, case) = Trouble::new(*kind, detail.as_str()).facet_rule();
+        let place = SightPlace::Facet(*name);
+        observation.outcome = Outcome::Partial;
+        observation.sights.push(SightFact { rule, case, place, detail: detail.clone() });
     }
 }
 
 /// A document as seen, digested once for all scans that it stands in.
-pub(super) fn seen(page: crate::model::json::Json, ambiguities: Vec<String>) -> RawFacet {
+pub(super) fn seen(page: Json, ambiguities: Vec<String>) -> RawFacet {
     let document = Some(Document { digest: Digest::of(&page), unparsed: None });
     RawFacet::Seen(vec![RawRead { pages: vec![page], ambiguities, fresh: false, document }])
 }
@@ -57,6 +118,8 @@ fn refusal<'r>(ask: &Ask<'_>, reports: &'r [FaceReport]) -> Option<&'r Trouble> 
         End::Failed(trouble) => Some(trouble),
         End::Ready | End::Guarded | End::Unavailable | End::Off => None,
     });
-    let mut ending = troubles.filter(|trouble| trouble.ends_scan() || ask.probe_only);
-    ending.next()
+    let answers = reports.iter().any(|report| matches!(report.end, End::Ready | End::Guarded));
+    let is_over = |trouble: &&Trouble| ask.probe_only || trouble.ends_scan() || !(answers || trouble.is_answer());
+    let mut over = troubles.filter(is_over);
+    over.next()
 }

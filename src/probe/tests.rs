@@ -3,6 +3,7 @@
 mod caps;
 mod echo;
 mod faces;
+mod finding;
 mod framing;
 mod lists;
 mod opening;
@@ -14,9 +15,11 @@ mod sessions;
 mod stdio;
 mod stream;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use url::Url;
 
 use super::{Ask, Credential, SecondRead, probe};
@@ -24,7 +27,7 @@ use crate::model::endpoint::Command;
 use crate::model::facet::{Facet, FacetName, UnseenKind};
 use crate::model::inventory::Target;
 use crate::model::json::Json;
-use crate::model::observation::{Echo, Observation, RawFacet, RawRead, Transport};
+use crate::model::observation::{Echo, Found, Kept, Observation, RawFacet, RawRead, Transport};
 use crate::model::secret::TextOrSecret;
 use crate::model::target::Kind;
 use crate::net::{Door, DoorSettings, Launch, NoSecrets, Roots, SystemResolver};
@@ -39,6 +42,9 @@ struct Scan<'a> {
     second_read: SecondRead,
     probe_only: bool,
     known: Option<Echo>,
+    /// What stands of documents: tests that are not about them look at none.
+    kept: Option<Arc<Kept>>,
+    endpoint: Option<Found>,
     scrub: &'a dyn crate::net::Scrub,
 }
 
@@ -56,6 +62,8 @@ fn scan(url: &Url) -> Scan<'static> {
         second_read: SecondRead::Same,
         probe_only: false,
         known: None,
+        kept: Some(Arc::new(Kept { at: Timestamp::UNIX_EPOCH, facets: BTreeMap::new(), remarks: Vec::new() })),
+        endpoint: None,
         scrub: &NoSecrets,
     }
 }
@@ -93,9 +101,10 @@ impl Scan<'_> {
             transport: self.transport,
             date: self.date,
             known_class: None,
+            endpoint: self.endpoint.as_ref(),
             second_read: self.second_read,
             probe_only: self.probe_only,
-            kept: None,
+            kept: self.kept.as_ref(),
             known: self.known.as_ref(),
             scrub: self.scrub,
             at: "2026-11-30T12:00:00Z".parse().unwrap(),
@@ -119,11 +128,13 @@ fn name(text: &str) -> FacetName {
     text.parse().unwrap()
 }
 
-/// `seen`, `absent`, `unseen KIND`, `unwatched` or `-`, for each facet of a face.
+/// `seen`, `absent`, `unseen KIND`, `unwatched` or `-`, for each facet of a face; of those that are not looked at in
+/// every scan, for those that were.
 fn states(observation: &Observation, suffix: &str) -> String {
-    // What is looked at now and then has tests of its own.
-    let seldom = [Facet::McpCard, Facet::McpCatalog, Facet::Tls, Facet::Scan];
-    let facets = Facet::ALL.into_iter().filter(|facet| !seldom.contains(facet));
+    let facets = Facet::ALL.into_iter().filter(|facet| *facet != Facet::Scan);
+    let seldom = [Facet::McpCard, Facet::McpCatalog, Facet::Tls];
+    let facets = facets
+        .filter(|facet| !seldom.contains(facet) || observation.facets.contains_key(&name(&format!("{facet}{suffix}"))));
     let words = facets.map(|facet| {
         let name = name(&format!("{facet}{suffix}"));
         let state = match observation.facets.get(&name) {

@@ -15,7 +15,7 @@ use crate::judge;
 use crate::model::endpoint::Command;
 use crate::model::inventory::{Auth, Target};
 use crate::model::memory::Memory;
-use crate::model::observation::{AddressClass, Echo, Kept, Observation, Transport};
+use crate::model::observation::{AddressClass, Echo, Found, Kept, Observation, Transport};
 use crate::model::secret::TextOrSecret;
 use crate::model::snapshot::Snapshot;
 use crate::model::target::TargetId;
@@ -34,6 +34,8 @@ pub struct AskManner<'a> {
     pub transport: Option<Transport>,
     /// The address class at the baseline.
     pub known_class: Option<AddressClass>,
+    /// Where the endpoint was found last, when that is not the URL as written.
+    pub endpoint: Option<&'a Found>,
     /// The second read goes over a fresh connection and session.
     pub fresh: bool,
     /// A block is confirmed: one request.
@@ -71,6 +73,7 @@ pub async fn look(door: &Door, target: &Target, environment: &Environment, now: 
         date: None,
         transport: None,
         known_class: None,
+        endpoint: None,
         fresh: true,
         probe_only: false,
         kept: None,
@@ -102,6 +105,7 @@ async fn observe(
         transport: manner.transport,
         date: manner.date,
         known_class: manner.known_class,
+        endpoint: manner.endpoint,
         second_read: if manner.fresh { SecondRead::Fresh } else { SecondRead::Same },
         probe_only: manner.probe_only,
         kept: manner.kept,

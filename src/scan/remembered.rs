@@ -14,7 +14,7 @@ use crate::model::drift::DriftState;
 use crate::model::facet::{Face, Facet, FacetName, FacetState, UnseenKind, UnseenReason};
 use crate::model::inventory::{Auth, Target};
 use crate::model::memory::{Memory, Past, ScanMemory};
-use crate::model::observation::{AddressClass, DetectionState, Echo, Kept, Observation, Outcome, RawFacet};
+use crate::model::observation::{AddressClass, DetectionState, Echo, Found, Kept, Observation, Outcome, RawFacet};
 use crate::model::pointer::Pointer;
 use crate::model::settlement::Settlement;
 use crate::model::snapshot::{Coverage, Snapshot};
@@ -173,7 +173,9 @@ impl Remembered {
     pub(super) fn kept(&self, now: Timestamp) -> Option<&Arc<Kept>> {
         let kept = self.kept.as_ref().filter(|_| self.quiet.is_some())?;
         let is_young = now.duration_since(kept.at).unsigned_abs() < LOOK_EVERY;
-        let is_whole = !kept.facets.values().any(|raw| matches!(raw, RawFacet::Unseen(_)));
+        // What is behind a guard is not watched, hence not missed.
+        let is_missed = |raw: &RawFacet| matches!(raw, RawFacet::Unseen(why) if why.kind != UnseenKind::Guarded);
+        let is_whole = !kept.facets.values().any(is_missed);
         (is_young && is_whole).then_some(kept)
     }
 
@@ -207,8 +209,16 @@ impl Remembered {
 
     /// The class of the address that the baseline was taken at; where we moved the target ourselves, any will do.
     pub(super) fn known_class(&self, target: &Target) -> Option<AddressClass> {
-        let moved = self.scans.ours.as_ref().is_some_and(|ours| ours.url != target.endpoint.to_string());
-        self.scans.address_class.filter(|_| !moved)
+        self.scans.address_class.filter(|_| !self.is_moved(target))
+    }
+
+    /// Where its endpoint was found last, if that is not the URL as written and the URL is still written so.
+    pub(super) fn endpoint(&self, target: &Target) -> Option<&Found> {
+        self.scans.endpoint.as_deref().filter(|_| !self.is_moved(target))
+    }
+
+    fn is_moved(&self, target: &Target) -> bool {
+        self.scans.ours.as_ref().is_some_and(|ours| ours.url != target.endpoint.to_string())
     }
 
     pub(super) fn wants_fresh_read(&self, now: Timestamp) -> bool {

@@ -25,6 +25,10 @@ pub(super) fn scan(scans: &mut ScanMemory, memory: &Memory, snapshot: &Snapshot,
     if snapshot.outcome == Outcome::Ok {
         scans.last_ok = Some(now);
     }
+    // Where nothing was found, what was found before is still the best that is known.
+    if matches!(snapshot.outcome, Outcome::Ok | Outcome::Partial | Outcome::CredentialRejected) {
+        scans.endpoint = snapshot.mcp.endpoint.clone().map(Box::new);
+    }
     if snapshot.facets.values().any(read_fresh) {
         scans.last_fresh = Some(now);
     }

@@ -25,6 +25,7 @@ pub(in crate::judge) fn observation<const N: usize>(facets: [(&str, RawFacet); N
             era: None,
             version: None,
             supported: Vec::new(),
+            endpoint: None,
             evidence: Vec::new(),
         },
         facets: facets.into_iter().map(|(name, raw)| (name.parse().unwrap(), raw)).collect(),

@@ -152,10 +152,19 @@ async fn a_stream_without_an_endpoint_is_none() {
     let nowhere = || open_events(vec!["event: endpoint\ndata: file:///etc/passwd\n\n".to_owned()]);
     let streams: [fn() -> Response; 3] = [silent, message, nowhere];
     for stream in streams {
-        let peer = Peer::start(move |asked, _| if asked.verb == Method::GET { stream() } else { html(405) }).await;
+        let peer = Peer::start(move |asked, _| match (&asked.verb, asked.path.as_str()) {
+            (&Method::GET, "/mcp") => stream(),
+            (&Method::GET, _) => empty(404),
+            _ => html(405),
+        })
+        .await;
         let seen = scan(&peer.url).with_timeout(400).run().await;
         assert_eq!(sights(&seen), ["scan.http-error/- /endpoint"]);
-        assert_eq!(peer.methods(), ["server/discover", "initialize", "GET"]);
+        let here = peer.asked().into_iter().filter(|asked| asked.path == "/mcp");
+        assert_eq!(
+            here.map(|asked| asked.method().to_owned()).collect::<Vec<_>>(),
+            ["server/discover", "initialize", "GET"]
+        );
     }
 }
 

@@ -124,6 +124,7 @@ pub(super) fn scan(tools: &Json, seconds: i64) -> Snapshot {
             era: Some(Era::Session),
             version: Some("2025-11-25".to_owned()),
             supported: Vec::new(),
+            endpoint: None,
             evidence: vec!["a valid initialize".to_owned()],
         },
         facets,
@@ -177,6 +178,10 @@ pub(super) fn quiet(seq: u64, seconds: i64) -> Settlement {
             certificate_ends: None,
             transport: None,
             date: Some("2025-11-25".to_owned()),
+            endpoint: Some(Box::new(crate::model::observation::Found {
+                url: "https://mcp.example.com/v2/mcp".to_owned(),
+                found_by: crate::model::observation::FoundBy::ServerCard,
+            })),
             not_before: Some(at(seconds + 30)),
         },
         history: Vec::new(),
