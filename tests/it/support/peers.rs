@@ -26,6 +26,10 @@ pub(crate) struct Pinned {
 enum Kind {
     /// `server-everything`, under this name in `.peers/npm/node_modules`.
     Everything(&'static str),
+    /// The same over HTTP+SSE, at `/sse`.
+    EverythingSse(&'static str),
+    /// `server-filesystem` of this name behind `supergateway`.
+    Bridge(&'static str),
     /// `tests/peers/npm/modern.mjs`.
     Node,
     /// A script of `tests/peers/python` in an environment of `.peers/python`.
@@ -34,6 +38,14 @@ enum Kind {
 
 const fn everything(name: &'static str, package: &'static str, tools: usize) -> Pinned {
     Pinned { name, kind: Kind::Everything(package), date: "2025-11-25", modern: false, redirects: false, tools }
+}
+
+const fn sse(name: &'static str, package: &'static str, tools: usize) -> Pinned {
+    Pinned { kind: Kind::EverythingSse(package), ..everything(name, package, tools) }
+}
+
+const fn bridge(name: &'static str, package: &'static str) -> Pinned {
+    Pinned { kind: Kind::Bridge(package), ..everything(name, package, 14) }
 }
 
 const fn python(environment: &'static str, script: &'static str, date: &'static str) -> Pinned {
@@ -56,6 +68,11 @@ pub(crate) const MCP_1_30_0: Pinned = python("mcp-1.30.0", MCP, "2025-11-25");
 pub(crate) const MCP_1_12_4: Pinned = python("mcp-1.12.4", MCP, "2025-06-18");
 pub(crate) const FASTMCP_2_3_5: Pinned = Pinned { redirects: true, ..python("fastmcp-2.3.5", FASTMCP, "2025-03-26") };
 pub(crate) const MCP_1_8_1: Pinned = Pinned { redirects: true, ..python("mcp-1.8.1", MCP, "2024-11-05") };
+
+pub(crate) const SSE_2025_12_18: Pinned = sse("everything-sse-2025.12.18", "everything-2025-12-18", 11);
+pub(crate) const SSE_2026_1_26: Pinned = sse("everything-sse-2026.1.26", "everything-2026-1-26", 13);
+pub(crate) const BRIDGE_2025_8_21: Pinned = bridge("bridged-filesystem-2025.8.21", "filesystem-2025-8-21");
+pub(crate) const BRIDGE_2026_8_31: Pinned = bridge("bridged-filesystem-2026.8.31", "filesystem-2026-8-31");
 
 /// All of them.
 pub(crate) const ALL: [Pinned; 11] = [
@@ -97,7 +114,12 @@ impl PinnedPeer {
 
     /// Its MCP endpoint.
     pub(crate) fn url(&self) -> String {
-        format!("http://127.0.0.1:{}/mcp", self.port)
+        self.at("/mcp")
+    }
+
+    /// Another place at the same address.
+    pub(crate) fn at(&self, path: &str) -> String {
+        format!("http://127.0.0.1:{}{path}", self.port)
     }
 
     /// Its port.
@@ -118,6 +140,17 @@ impl Pinned {
             Kind::Everything(package) => {
                 let script = format!("node_modules/{package}/dist/index.js");
                 Program::new(npm, ["node", &script, "streamableHttp"]).with("PORT", port.to_string())
+            }
+            Kind::EverythingSse(package) => {
+                let script = format!("node_modules/{package}/dist/index.js");
+                Program::new(npm, ["node", &script, "sse"]).with("PORT", port.to_string())
+            }
+            Kind::Bridge(package) => {
+                let server = format!("node node_modules/{package}/dist/index.js {}", checkout("tests/peers").display());
+                let port = port.to_string();
+                let bridge = "node_modules/supergateway/dist/index.js";
+                let transport = ["--outputTransport", "streamableHttp", "--port", &port];
+                Program::new(npm, ["node", bridge, "--stdio", &server].into_iter().chain(transport))
             }
             Kind::Node => {
                 let script = checkout("tests/peers/npm/modern.mjs").into_os_string();
