@@ -149,7 +149,8 @@ impl Pinned {
                 let server = format!("node node_modules/{package}/dist/index.js {}", checkout("tests/peers").display());
                 let port = port.to_string();
                 let bridge = "node_modules/supergateway/dist/index.js";
-                let transport = ["--outputTransport", "streamableHttp", "--port", &port];
+                // Without sessions it starts the program anew for each request.
+                let transport = ["--outputTransport", "streamableHttp", "--stateful", "--port", &port];
                 Program::new(npm, ["node", bridge, "--stdio", &server].into_iter().chain(transport))
             }
             Kind::Node => {
