@@ -12,7 +12,7 @@ use secrecy::SecretString;
 
 use crate::model::inventory::Target;
 use crate::model::observation::{AddressClass, Echo, Kept, Observation};
-use crate::net::{Door, Scrub, VisitPlan};
+use crate::net::{Door, Scrub, Trust, VisitPlan};
 
 pub mod challenge;
 mod conversation;
@@ -28,6 +28,7 @@ mod report;
 mod retry_after;
 mod seldom;
 pub mod sse;
+mod tls;
 mod transport;
 mod trouble;
 
@@ -54,6 +55,8 @@ pub struct Ask<'a> {
     pub known: Option<&'a Echo>,
     /// Takes our secrets out of what arrives.
     pub scrub: &'a dyn Scrub,
+    /// Whom TLS trusts, and what we show there.
+    pub trust: Trust<'a>,
     /// Now.
     pub at: Timestamp,
 }
@@ -96,6 +99,7 @@ pub async fn probe(door: &Door, ask: &Ask<'_>) -> Observation {
         timeout: ask.target.timeout,
         scan_timeout: ask.target.scan_timeout,
         scrub: ask.scrub,
+        trust: ask.trust,
     });
     let faces = Box::pin(face::faces(&visit, ask)).await;
     let seldom = Box::pin(seldom::look(&visit, ask, &faces)).await;

@@ -3,22 +3,30 @@
 
 use std::sync::Arc;
 
-use super::Ask;
+use super::{Ask, tls};
 use super::face::{End, FaceReport};
 use super::trouble::Trouble;
 use crate::model::digest::Digest;
-use crate::model::observation::{Document, Kept, Observation, RawFacet, RawRead};
+use crate::model::observation::{Document, Kept, Observation, Outcome, RawFacet, RawRead};
 use crate::net::Visit;
 
 /// Looks, where what was kept does not serve, and puts what there is into the observation.
 pub(super) async fn look(visit: &Visit<'_>, ask: &Ask<'_>, reports: &[FaceReport]) -> Seldom {
     if let Some(kept) = ask.kept {
-        return Seldom::Kept(Arc::clone(kept));
+        if refusal(ask, reports).is_some() || !tls::is_overtaken(&kept.facets, visit, ask.at) {
+            return Seldom::Kept(Arc::clone(kept));
+        }
+        let mut kept = Kept::clone(kept);
+        kept.facets.insert(tls::NAME, tls::look(visit, ask, reports).await);
+        return Seldom::Looked(Arc::new(kept));
     }
-    let kept = Kept { at: ask.at, facets: std::collections::BTreeMap::new(), remarks: Vec::new() };
+    let mut kept = Kept { at: ask.at, facets: std::collections::BTreeMap::new(), remarks: Vec::new() };
     // Who refuses us is asked no more.
-    let _refused = refusal(ask, reports);
-    let _ = visit;
+    let tls = match refusal(ask, reports) {
+        Some(trouble) if visit.written().scheme() == "https" => RawFacet::Unseen(trouble.reason()),
+        Some(_) | None => tls::look(visit, ask, reports).await,
+    };
+    kept.facets.insert(tls::NAME, tls);
     Seldom::Looked(Arc::new(kept))
 }
 
@@ -40,6 +48,10 @@ impl Seldom {
                 kept
             }
         };
+        let misses = kept.facets.values().any(|raw| matches!(raw, RawFacet::Unseen(_)));
+        if misses && observation.outcome == Outcome::Ok {
+            observation.outcome = Outcome::Partial;
+        }
         observation.facets.extend(kept.facets.iter().map(|(name, raw)| (*name, raw.clone())));
         observation.remarks.extend(kept.remarks.iter().cloned());
     }

@@ -165,7 +165,9 @@ impl From<NetError> for Trouble {
             NetError::HeadersTooLarge
             | NetError::BodyTooLarge
             | NetError::ScanTooLarge
-            | NetError::TooManyRedirects => UnseenKind::TooLarge,
+            | NetError::TooManyRedirects
+            | NetError::ChainTooLarge => UnseenKind::TooLarge,
+            NetError::OwnTls(_) => UnseenKind::CredentialUnavailable,
             NetError::Decompression | NetError::Coding => UnseenKind::InvalidJson,
         };
         Self::new(kind, error.to_string())

@@ -15,7 +15,7 @@ use crate::model::memory::Memory;
 use crate::model::observation::{AddressClass, Echo, Kept, Observation};
 use crate::model::secret::TextOrSecret;
 use crate::model::snapshot::Snapshot;
-use crate::net::{Door, Scrub};
+use crate::net::{Door, Scrub, Trust};
 use crate::plan::Live;
 use crate::probe::{self, Ask, Credential, SecondRead};
 use crate::secret::{Environment, Redactor};
@@ -89,6 +89,7 @@ async fn observe(
         kept: manner.kept,
         known: manner.known,
         scrub: &scrub,
+        trust: Trust::Door,
         at: now,
     };
     probe::probe(door, &ask).await
