@@ -12,6 +12,8 @@ use rustls::sign::CertifiedKey;
 
 use super::tls::provider;
 
+/// Bytes of one file that are read.
+pub const MOST_PEM: u64 = 1024 * 1024;
 /// Certificates in one file; nobody has more authorities of his own.
 const MOST: usize = 1_000;
 

@@ -101,7 +101,8 @@ fn name(text: &str) -> FacetName {
 
 /// `seen`, `absent`, `unseen KIND`, `unwatched` or `-`, for each facet of a face.
 fn states(observation: &Observation, suffix: &str) -> String {
-    let facets = Facet::ALL.into_iter().filter(|facet| *facet != Facet::Scan);
+    let elsewhere = [Facet::Scan, Facet::McpCard, Facet::McpCatalog, Facet::Tls];
+    let facets = Facet::ALL.into_iter().filter(|facet| !elsewhere.contains(facet));
     let words = facets.map(|facet| {
         let name = name(&format!("{facet}{suffix}"));
         let state = match observation.facets.get(&name) {

@@ -9,13 +9,14 @@ use http::{HeaderName, HeaderValue};
 use jiff::Timestamp;
 use secrecy::{ExposeSecret as _, SecretString};
 
+use super::own_tls;
 use crate::judge;
 use crate::model::inventory::{Auth, Target};
 use crate::model::memory::Memory;
 use crate::model::observation::{AddressClass, Echo, Kept, Observation};
 use crate::model::secret::TextOrSecret;
 use crate::model::snapshot::Snapshot;
-use crate::net::{Door, Scrub, Trust};
+use crate::net::{Door, Scrub};
 use crate::plan::Live;
 use crate::probe::{self, Ask, Credential, SecondRead};
 use crate::secret::{Environment, Redactor};
@@ -77,6 +78,7 @@ async fn observe(
     let mut secrets = Vec::new();
     let headers = headers(target, environment, &mut secrets);
     let credential = target.auth.as_ref().map(|auth| credential(auth, environment, &mut secrets));
+    let brought = own_tls::read(target, environment, &mut secrets);
     let scrub = Scrubber(Redactor::new(secrets.iter().map(|(name, value)| (name, value.expose_secret()))));
     let ask = Ask {
         target,
@@ -89,7 +91,7 @@ async fn observe(
         kept: manner.kept,
         known: manner.known,
         scrub: &scrub,
-        trust: Trust::Door,
+        trust: brought.trust(),
         at: now,
     };
     probe::probe(door, &ask).await

@@ -45,6 +45,7 @@ pub(in crate::config) const KEYS: &[Element] = &[
     wishes::AUTH,
     wishes::LABELS,
     wishes::HEADERS,
+    wishes::TLS,
     Element::new("paused", Shape::Flag, "known, not scanned").also_called(&["disabled"]),
     wishes::ANONYMOUS,
     wishes::END_SESSION,
@@ -83,6 +84,7 @@ struct Places {
     url: At,
     profile: At,
     anonymous: At,
+    tls: At,
     /// The limits that it has of its own.
     limits: At,
 }
@@ -143,6 +145,7 @@ fn draft(reader: &mut Reader<'_>, fields: &Fields<'_>, cadence: Option<Cadence>,
         url: value("url"),
         profile: value("profile"),
         anonymous: reader.at(fields.key_span("anonymous")),
+        tls: reader.at(fields.key_span("tls")),
         limits: reader.at(fields.key_span(limit)),
     };
     let (id, kind, url) = (id?, kind?, url?);
@@ -178,6 +181,10 @@ impl Draft {
             self.look_at_profile(reader, name, profile);
             Some(profile)
         });
+        if self.wishes.tls.is_some() && self.url.scheme() != "https" {
+            let why = "nothing of it is used over plain http";
+            reader.mistake_at(self.places.tls, ConfigError::Needs { key: "tls", other: "url: https://…", why }, None);
+        }
         let (timeout, scan_timeout) = (self.wishes.timeout, self.wishes.scan_timeout);
         let wishes = match profile {
             Some(profile) => self.wishes.over(&profile.wishes, self.is_listed),
@@ -201,6 +208,7 @@ impl Draft {
             paused: self.paused,
             anonymous: wishes.anonymous.unwrap_or(true),
             end_session: wishes.end_session.unwrap_or(true),
+            tls: wishes.tls,
             baseline: wishes.baseline.unwrap_or_default(),
             egress_allow: wishes.egress_allow.unwrap_or_default(),
             policy: Policy {
@@ -283,6 +291,7 @@ mod tests {
                 paused: false,
                 anonymous: true,
                 end_session: true,
+                tls: None,
                 baseline: BaselineMode::FirstSeen,
                 egress_allow: Vec::new(),
                 policy: crate::model::policy::Policy::default(),
@@ -374,7 +383,7 @@ mod tests {
     `paused` has to be true or false, this is a text
     `labels` has to be a map, each value a text, this is a list
     unknown key `evry` in a target; did you mean `every`?
-    unknown key `tier` in a target; known here: id, kind, url, every, schedule, timeout, scan_timeout, auth, labels, headers, paused, anonymous, end_session, baseline, confirm, ignore, severity, auto_accept, trust, consumers, profile, was, egress
+    unknown key `tier` in a target; known here: id, kind, url, every, schedule, timeout, scan_timeout, auth, labels, headers, tls, paused, anonymous, end_session, baseline, confirm, ignore, severity, auto_accept, trust, consumers, profile, was, egress
     "#
         );
     }
