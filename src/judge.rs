@@ -32,12 +32,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use url::Url;
 
 use crate::model::baseline::Effective;
-use crate::model::drift::Drift;
+use crate::model::drift::{Drift, DriftRow};
 use crate::model::facet::{Face, Facet, FacetName, FacetState, SeenFacet};
 use crate::model::json::Json;
 use crate::model::judgment::Judgment;
 use crate::model::memory::Memory;
 use crate::model::observation::SightFact;
+use crate::model::pointer::Pointer;
 use crate::model::policy::Policy;
 use crate::model::snapshot::Snapshot;
 use crate::model::target::TargetId;
@@ -161,7 +162,8 @@ impl<'a> Compared<'a> {
             Facet::McpTools | Facet::McpPrompts | Facet::McpResources | Facet::McpResourceTemplates => {
                 rules::lists::judge(scene, sides.accepted, sides.seen)
             }
-            Facet::McpCard | Facet::McpCatalog | Facet::Tls => rules::judge_document(sides.accepted, sides.seen),
+            Facet::McpCard | Facet::McpCatalog => rules::judge_document(sides.accepted, sides.seen),
+            Facet::Tls => rules::tls::judge(sides.accepted, sides.seen, self.beside_tls(sides)),
             Facet::Scan => Vec::new(),
         }
     }
@@ -175,6 +177,19 @@ impl<'a> Compared<'a> {
             let (accepted, seen) = (eras(sides.accepted), eras(sides.seen));
             !accepted.is_empty() && !seen.is_subset(&accepted)
         })
+    }
+
+    /// What the rules of TLS need besides its values.
+    fn beside_tls<'s>(&self, sides: &'s Sides<'_>) -> rules::tls::Beside<'s> {
+        let http = |values: &[Json]| values.first().and_then(|value| value.member("http_version").cloned());
+        let tells_http = |sides: Sides<'_>| http(sides.accepted) != http(sides.seen);
+        let end = Pointer::of(["ending"]);
+        let is_end = |row: &DriftRow| row.drift.facet.facet == Facet::Tls && row.drift.path == end;
+        rules::tls::Beside {
+            tells_http: self.sides(Facet::McpTransport).is_some_and(tells_http),
+            tells_end: self.memory.drifts.iter().any(|row| is_end(row) && !row.state.is_ended()),
+            ends: sides.facet.and_then(|facet| snapshot::tls::leaf_ends(&facet.volatile)),
+        }
     }
 
     /// Whether both handshakes name their date themselves.

@@ -12,7 +12,7 @@ use secrecy::SecretString;
 
 use crate::model::inventory::Target;
 use crate::model::observation::{AddressClass, Echo, Found, Kept, Observation, Transport};
-use crate::net::{Door, Launch, Scrub, VisitPlan};
+use crate::net::{Door, Launch, Scrub, Trust, VisitPlan};
 
 pub mod challenge;
 mod conversation;
@@ -30,6 +30,7 @@ mod report;
 mod retry_after;
 mod seldom;
 pub mod sse;
+mod tls;
 mod transport;
 mod trouble;
 mod wire;
@@ -65,6 +66,8 @@ pub struct Ask<'a> {
     pub known: Option<&'a Echo>,
     /// Takes our secrets out of what arrives.
     pub scrub: &'a dyn Scrub,
+    /// Whom TLS trusts, and what we show there.
+    pub trust: Trust<'a>,
     /// Now.
     pub at: Timestamp,
 }
@@ -107,6 +110,7 @@ pub async fn probe(door: &Door, ask: &Ask<'_>) -> Observation {
         timeout: ask.target.timeout,
         scan_timeout: ask.target.scan_timeout,
         scrub: ask.scrub,
+        trust: ask.trust,
     });
     let mut search = ask.target.endpoint.url().map(|url| Search::new(&visit, ask, url));
     let faces = match &mut search {

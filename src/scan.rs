@@ -28,6 +28,7 @@ use crate::store::{Store, StoreError, Unchanged, Writer};
 
 mod ask;
 mod neighbours;
+mod own_tls;
 mod remembered;
 
 pub use ask::{AskManner, Conversations, Eye, look};

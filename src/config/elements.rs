@@ -40,6 +40,7 @@ pub(super) mod socket;
 pub(super) mod store;
 pub(super) mod target;
 pub(super) mod text;
+pub(super) mod tls;
 pub(super) mod until;
 pub(super) mod url;
 pub(super) mod was;

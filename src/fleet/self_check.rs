@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::sync::Mutex;
 use url::Url;
 
-use crate::net::{Door, NoSecrets, Request, VisitPlan};
+use crate::net::{Door, NoSecrets, Request, Trust, VisitPlan};
 
 /// An answer holds for so long.
 const HOLDS: SignedDuration = SignedDuration::from_secs(10);
@@ -52,6 +52,7 @@ async fn answers(door: &Door, url: &Url) -> bool {
         timeout: TIMEOUT,
         scan_timeout: TIMEOUT,
         scrub: &NoSecrets,
+        trust: Trust::Door,
     };
     let visit = door.visit(plan);
     let request = Request { follow: false, ..Request::get(url.clone()) };

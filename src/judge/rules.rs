@@ -27,6 +27,7 @@ pub(super) mod scan;
 pub(super) mod schemas;
 mod table;
 mod texts;
+pub(super) mod tls;
 pub(super) mod tools;
 mod transport;
 

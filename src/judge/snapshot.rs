@@ -16,6 +16,7 @@ use crate::model::target::TargetSummary;
 mod checks;
 mod finding;
 mod items;
+pub(super) mod tls;
 
 /// Scans for which an order that differed stays ignored.
 const ORDER_SCANS: u64 = 20;

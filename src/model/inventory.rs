@@ -1,6 +1,7 @@
 //! An inventory entry: everything that configuration says of a target.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use ipnet::IpNet;
@@ -41,6 +42,8 @@ pub struct Target {
     pub end_session: bool,
     /// How it gets its baseline.
     pub baseline: BaselineMode,
+    /// What it needs for TLS.
+    pub tls: Option<TargetTls>,
     /// Special ranges opened for what this target's peer names.
     pub egress_allow: Vec<IpNet>,
     /// How its changes are judged.
@@ -76,6 +79,7 @@ impl Target {
             anonymous: true,
             end_session: true,
             baseline: BaselineMode::FirstSeen,
+            tls: None,
             egress_allow: Vec::new(),
             policy: Policy::default(),
             confirm: None,
@@ -101,6 +105,7 @@ impl Target {
             anonymous,
             end_session: _,
             baseline: _,
+            tls,
             egress_allow,
             policy: _,
             confirm: _,
@@ -112,6 +117,7 @@ impl Target {
             && *auth == other.auth
             && *headers == other.headers
             && *anonymous == other.anonymous
+            && *tls == other.tls
             && *egress_allow == other.egress_allow
     }
 
@@ -134,6 +140,24 @@ impl Target {
             labels: self.labels.clone(),
         }
     }
+}
+
+/// What a target needs for TLS. The files are read at each use.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct TargetTls {
+    /// PEM of the authorities that vouch for it, and no others.
+    pub ca: Option<PathBuf>,
+    /// What it is shown.
+    pub identity: Option<ClientIdentity>,
+}
+
+/// A client certificate.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ClientIdentity {
+    /// PEM of the chain, the leaf first.
+    pub certificate: PathBuf,
+    /// Its private key.
+    pub key: SecretRef,
 }
 
 /// When a target is scanned: `every` or `schedule`.

@@ -338,6 +338,12 @@ pub struct Asked {
     pub place: Option<Digest>,
     /// Names of the extra headers sent.
     pub headers: Vec<String>,
+    /// Of the authorities that vouch for it, as written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub authorities: Option<Digest>,
+    /// Of the certificate that it is shown, as written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<Digest>,
     /// `passive`.
     pub tier: String,
     /// The credential's name (of its reference, never its value), for the `@auth` face.

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use http::header::{ACCEPT_ENCODING, LOCATION};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Version};
 use ipnet::IpNet;
 use jiff::Timestamp;
+use rustls::{ClientConfig, RootCertStore};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use url::{Host, Url};
@@ -22,11 +23,13 @@ use url::{Host, Url};
 use super::body::{Body, Budget, Limit};
 use super::certificate;
 use super::class::classify;
-use super::error::NetError;
+use super::error::{NetError, Phase};
 use super::guard::{Destination, HostForm};
+use super::own::{Identity, OwnPart, OwnTls, Trust};
 use super::program::{Launch, Program};
 use super::resolve::{Guarded, Rule};
-use super::{Door, MAX_ANSWER, MAX_HEADERS, MAX_REDIRECTS, MAX_SCAN, Scrub};
+use super::{Door, MAX_ANSWER, MAX_HEADERS, MAX_REDIRECTS, MAX_SCAN, Scrub, tls};
+use crate::model::digest::Digest;
 use crate::model::observation::AddressClass;
 
 /// What one scan may do at the door.
@@ -45,6 +48,8 @@ pub struct VisitPlan<'a> {
     pub scan_timeout: Duration,
     /// Takes secrets out of what arrives.
     pub scrub: &'a dyn Scrub,
+    /// Whom TLS trusts, and what we show there.
+    pub trust: Trust<'a>,
 }
 
 impl fmt::Debug for VisitPlan<'_> {
@@ -64,6 +69,8 @@ pub struct Visit<'a> {
     requests: AtomicU32,
     own: OnceLock<AddressClass>,
     certificate: OnceLock<Option<Timestamp>>,
+    leaf: OnceLock<Digest>,
+    tls_failed: AtomicBool,
 }
 
 /// One request.
@@ -155,6 +162,8 @@ impl<'a> Visit<'a> {
             requests: AtomicU32::new(0),
             own: OnceLock::new(),
             certificate: OnceLock::new(),
+            leaf: OnceLock::new(),
+            tls_failed: AtomicBool::new(false),
         }
     }
 
@@ -186,6 +195,64 @@ impl<'a> Visit<'a> {
     /// When the certificate ends that the target's own origin showed; `None` over plain HTTP.
     pub fn certificate_ends(&self) -> Option<Timestamp> {
         self.certificate.get().copied().flatten()
+    }
+
+    /// Of the certificate that the target's own origin showed to a request.
+    pub fn leaf(&self) -> Option<&Digest> {
+        self.leaf.get()
+    }
+
+    /// Whether a request to the target's own origin came as far as TLS and no further.
+    pub fn failed_in_tls(&self) -> bool {
+        self.tls_failed.load(Ordering::Relaxed)
+    }
+
+    /// Notes when the certificate ends that the target's own origin showed; the first to say it counts.
+    pub(super) fn note_certificate(&self, ends: Option<Timestamp>) {
+        self.certificate.get_or_init(|| ends);
+    }
+
+    pub(super) fn guarded(&self, rule: Rule) -> Guarded {
+        Guarded { inner: Arc::clone(&self.door.resolver), rule }
+    }
+
+    /// Who vouches for the origin written.
+    pub(super) fn roots(&self) -> Result<Arc<RootCertStore>, NetError> {
+        match self.plan.trust {
+            Trust::Own(OwnTls { authorities: Some(own), .. }) => {
+                tls::with(RootCertStore::empty(), own).map_err(|_| NetError::OwnTls(OwnPart::Authorities))
+            }
+            Trust::Own(OwnTls { authorities: None, .. }) | Trust::Door => Ok(Arc::clone(&self.door.roots)),
+            Trust::Lost(part) => Err(NetError::OwnTls(part)),
+        }
+    }
+
+    /// What the origin written is shown when it asks who we are.
+    pub(super) const fn identity(&self) -> Option<&Identity> {
+        match self.plan.trust {
+            Trust::Own(own) => own.identity.as_ref(),
+            Trust::Door | Trust::Lost(_) => None,
+        }
+    }
+
+    /// TLS toward `destination`: our certificate is for the origin written alone. Whom the target trusts may vouch for
+    /// what it names too, beside those whom everybody trusts.
+    fn tls(&self, destination: Destination) -> Result<ClientConfig, NetError> {
+        let Trust::Own(own) = self.plan.trust else {
+            return match self.plan.trust {
+                Trust::Lost(part) => Err(NetError::OwnTls(part)),
+                Trust::Door | Trust::Own(_) => Ok(self.door.tls.clone()),
+            };
+        };
+        let config = match (destination, &own.authorities) {
+            (Destination::Written, _) => tls::client_config(self.roots()?, self.identity()),
+            (Destination::PeerChosen, None) => return Ok(self.door.tls.clone()),
+            (Destination::PeerChosen, Some(authorities)) => {
+                let roots = tls::with(RootCertStore::clone(&self.door.roots), authorities);
+                roots.and_then(|roots| tls::client_config(roots, None))
+            }
+        };
+        config.map_err(|_| NetError::Request)
     }
 
     /// The URL written.
@@ -233,7 +300,7 @@ impl<'a> Visit<'a> {
         Limit { at: self.started + self.plan.scan_timeout, error: NetError::ScanTimeout, bytes: MAX_SCAN }
     }
 
-    fn limit(&self, timeout: Option<Duration>) -> Limit {
+    pub(super) fn limit(&self, timeout: Option<Duration>) -> Limit {
         let timeout = timeout.map_or(self.plan.timeout, |timeout| timeout.min(self.plan.timeout));
         let request = Instant::now() + timeout;
         let scan = self.started + self.plan.scan_timeout;
@@ -244,7 +311,7 @@ impl<'a> Visit<'a> {
         }
     }
 
-    fn rule(&self, destination: Destination) -> Rule {
+    pub(super) fn rule(&self, destination: Destination) -> Rule {
         Rule {
             destination,
             fleet: Arc::clone(&self.door.allow),
@@ -316,7 +383,11 @@ impl Line<'_> {
             builder = builder.body(body.clone());
         }
         self.visit.count();
-        let response = builder.send().await?;
+        let response = builder.send().await.map_err(NetError::from).inspect_err(|error| {
+            if destination == Destination::Written && error.phase() == Phase::Tls {
+                self.visit.tls_failed.store(true, Ordering::Relaxed);
+            }
+        })?;
         if destination == Destination::Written
             && let Some(address) = response.remote_addr()
         {
@@ -325,7 +396,11 @@ impl Line<'_> {
         if destination == Destination::Written
             && let Some(tls) = response.extensions().get::<reqwest::tls::TlsInfo>()
         {
-            self.visit.certificate.get_or_init(|| tls.peer_certificate().and_then(certificate::not_after));
+            let shown = tls.peer_certificate();
+            self.visit.note_certificate(shown.and_then(certificate::not_after));
+            if let Some(shown) = shown {
+                self.visit.leaf.get_or_init(|| Digest::of_bytes(shown));
+            }
         }
         if header_bytes(response.headers()) > MAX_HEADERS {
             return Err(NetError::HeadersTooLarge);
@@ -360,16 +435,17 @@ impl Line<'_> {
         if let Some(client) = slot.get() {
             return Ok(client);
         }
-        let client = self.build(rule)?;
+        let client = self.build(destination, rule)?;
         Ok(slot.get_or_init(|| client))
     }
 
-    /// Cheap, since the TLS configuration is shared: its clone copies pointers.
-    fn build(&self, rule: Rule) -> Result<reqwest::Client, NetError> {
+    /// Cheap, since the TLS configuration is shared: its clone copies pointers. One that is a target's own is made for
+    /// each scan, of what its files say then.
+    fn build(&self, destination: Destination, rule: Rule) -> Result<reqwest::Client, NetError> {
         let door = self.visit.door;
-        let guarded = Guarded { inner: Arc::clone(&door.resolver), rule };
+        let guarded = self.visit.guarded(rule);
         reqwest::Client::builder()
-            .tls_backend_preconfigured(door.tls.clone())
+            .tls_backend_preconfigured(self.visit.tls(destination)?)
             .tls_info(true)
             .dns_resolver(Arc::new(guarded))
             .user_agent(door.user_agent.clone())

@@ -162,12 +162,18 @@ fn asked(ask: &Ask<'_>, reports: &[FaceReport]) -> Asked {
             offered.push(date.clone());
         }
     }
+    let tls = ask.target.tls.as_ref();
+    let written = |parts: &[&str]| Digest::of_parts(parts);
     Asked {
         date: reports.iter().find_map(|report| report.date.clone()),
         offered,
         place: Some(Digest::of_bytes(ask.target.endpoint.to_string().as_bytes())),
         // As written, also when a value cannot be had this time: what is missing then is not another way of asking.
         headers: ask.target.headers.iter().map(|(name, _)| name.to_ascii_lowercase()).collect(),
+        authorities: tls.and_then(|tls| tls.ca.as_ref()).map(|path| written(&[&path.to_string_lossy()])),
+        identity: tls
+            .and_then(|tls| tls.identity.as_ref())
+            .map(|identity| written(&[&identity.certificate.to_string_lossy(), &identity.key.to_string()])),
         tier: "passive".to_owned(),
         credential: ask.credential.map(|credential| credential.name.clone()),
         anonymous: ask.credential.is_none() || ask.target.anonymous,

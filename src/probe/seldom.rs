@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use url::Url;
 
-use super::Ask;
 use super::face::{End, FaceReport};
 use super::finding::Documents;
 use super::trouble::Trouble;
+use super::{Ask, tls};
 use crate::model::digest::Digest;
 use crate::model::facet::{Facet, FacetName, UnseenKind, UnseenReason};
 use crate::model::json::Json;
@@ -31,11 +31,23 @@ pub(super) async fn look<'v>(
     documents: Option<Documents>,
 ) -> Seldom {
     if let (Some(kept), None) = (ask.kept, &documents) {
-        return Seldom::Kept(Arc::clone(kept));
+        if denial(ask, reports).is_some() || !tls::is_overtaken(&kept.facets, visit, ask.at) {
+            return Seldom::Kept(Arc::clone(kept));
+        }
+        let mut kept = Kept::clone(kept);
+        kept.facets.insert(tls::NAME, tls::look(visit, ask, reports).await);
+        return Seldom::Looked(Arc::new(kept));
     }
     let mut kept = Kept { at: ask.at, facets: BTreeMap::new(), remarks: Vec::new() };
     if let Some(home) = ask.target.endpoint.url().filter(|_| ask.target.anonymous || ask.credential.is_none()) {
         look_at_documents(visit, ask, home, (reports, documents), &mut kept).await;
+    }
+    if let Some(home) = ask.target.endpoint.url() {
+        let tls = match denial(ask, reports) {
+            Some(trouble) if home.scheme() == "https" => RawFacet::Unseen(trouble.reason()),
+            Some(_) | None => tls::look(visit, ask, reports).await,
+        };
+        kept.facets.insert(tls::NAME, tls);
     }
     Seldom::Looked(Arc::new(kept))
 }
@@ -112,14 +124,21 @@ pub(super) fn seen(page: Json, ambiguities: Vec<String>) -> RawFacet {
     RawFacet::Seen(vec![RawRead { pages: vec![page], ambiguities, fresh: false, document }])
 }
 
-/// Why nothing more may be asked of the target in this scan.
-fn refusal<'r>(ask: &Ask<'_>, reports: &'r [FaceReport]) -> Option<&'r Trouble> {
-    let troubles = reports.iter().filter_map(|report| match &report.end {
+fn troubles(reports: &[FaceReport]) -> impl Iterator<Item = &Trouble> {
+    reports.iter().filter_map(|report| match &report.end {
         End::Failed(trouble) => Some(trouble),
         End::Ready | End::Guarded | End::Unavailable | End::Off => None,
-    });
+    })
+}
+
+/// Why nothing at all may be asked of the target any more in this scan.
+fn denial<'r>(ask: &Ask<'_>, reports: &'r [FaceReport]) -> Option<&'r Trouble> {
+    troubles(reports).find(|trouble| trouble.ends_scan() || ask.probe_only)
+}
+
+/// Why no request is made of the target any more in this scan: also where nobody has answered.
+fn refusal<'r>(ask: &Ask<'_>, reports: &'r [FaceReport]) -> Option<&'r Trouble> {
     let answers = reports.iter().any(|report| matches!(report.end, End::Ready | End::Guarded));
     let is_over = |trouble: &&Trouble| ask.probe_only || trouble.ends_scan() || !(answers || trouble.is_answer());
-    let mut over = troubles.filter(is_over);
-    over.next()
+    troubles(reports).find(is_over)
 }

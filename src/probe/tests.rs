@@ -107,6 +107,7 @@ impl Scan<'_> {
             kept: self.kept.as_ref(),
             known: self.known.as_ref(),
             scrub: self.scrub,
+            trust: crate::net::Trust::Door,
             at: "2026-11-30T12:00:00Z".parse().unwrap(),
         };
         probe(&door(), &ask).await

@@ -168,7 +168,9 @@ impl From<NetError> for Trouble {
             | NetError::BodyTooLarge
             | NetError::ScanTooLarge
             | NetError::TooManyRedirects
-            | NetError::TooManyMessages => UnseenKind::TooLarge,
+            | NetError::TooManyMessages
+            | NetError::ChainTooLarge => UnseenKind::TooLarge,
+            NetError::OwnTls(_) => UnseenKind::CredentialUnavailable,
             NetError::Decompression | NetError::Coding => UnseenKind::InvalidJson,
         };
         Self::new(kind, error.to_string())

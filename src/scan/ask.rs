@@ -11,6 +11,7 @@ use http::{HeaderName, HeaderValue};
 use jiff::Timestamp;
 use secrecy::{ExposeSecret as _, SecretString};
 
+use super::own_tls;
 use crate::judge;
 use crate::model::endpoint::Command;
 use crate::model::inventory::{Auth, Target};
@@ -96,6 +97,7 @@ async fn observe(
     let headers = headers(target, environment, &mut secrets);
     let credential = target.auth.as_ref().map(|auth| credential(auth, environment, &mut secrets));
     let launch = target.endpoint.command().and_then(|command| launch(&target.id, command, environment, &mut secrets));
+    let brought = own_tls::read(target, environment, &mut secrets);
     let scrub = Scrubber(Redactor::new(secrets.iter().map(|(name, value)| (name, value.expose_secret()))));
     let ask = Ask {
         target,
@@ -111,6 +113,7 @@ async fn observe(
         kept: manner.kept,
         known: manner.known,
         scrub: &scrub,
+        trust: brought.trust(),
         at: now,
     };
     probe::probe(door, &ask).await

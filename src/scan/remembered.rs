@@ -63,6 +63,7 @@ pub(super) fn wishes(target: &Target) -> u64 {
     target.policy.hash(&mut hasher);
     target.anonymous.hash(&mut hasher);
     target.auth.as_ref().map(Auth::name).hash(&mut hasher);
+    target.tls.hash(&mut hasher);
     target.headers.iter().for_each(|(name, _)| name.hash(&mut hasher));
     hasher.finish()
 }

@@ -31,7 +31,7 @@ pub(in crate::config) const WAS: Element =
         .also_called(&["formerly", "previously"]);
 
 /// Keys that say something of a URL alone.
-const OF_URLS: [&str; 5] = ["auth", "headers", "anonymous", "end_session", "egress"];
+const OF_URLS: [&str; 6] = ["auth", "headers", "tls", "anonymous", "end_session", "egress"];
 
 pub(in crate::config) const KEYS: &[Element] = &[
     ID,
@@ -48,6 +48,7 @@ pub(in crate::config) const KEYS: &[Element] = &[
     wishes::AUTH,
     wishes::LABELS,
     wishes::HEADERS,
+    wishes::TLS,
     Element::new("paused", Shape::Flag, "known, not scanned").also_called(&["disabled"]),
     wishes::ANONYMOUS,
     wishes::END_SESSION,
@@ -87,6 +88,7 @@ struct Places {
     endpoint: At,
     profile: At,
     anonymous: At,
+    tls: At,
     /// The limits that it has of its own.
     limits: At,
 }
@@ -149,6 +151,7 @@ fn draft(reader: &mut Reader<'_>, fields: &Fields<'_>, cadence: Option<Cadence>,
         endpoint: value(if fields.has("command") { "command" } else { "url" }),
         profile: value("profile"),
         anonymous: reader.at(fields.key_span("anonymous")),
+        tls: reader.at(fields.key_span("tls")),
         limits: reader.at(fields.key_span(limit)),
     };
     let (id, kind, endpoint) = (id?, kind?, endpoint?);
@@ -218,6 +221,10 @@ impl Draft {
             self.look_at_profile(reader, name, profile);
             Some(profile)
         });
+        if self.wishes.tls.is_some() && self.endpoint.url().is_some_and(|url| url.scheme() != "https") {
+            let why = "nothing of it is used over plain http";
+            reader.mistake_at(self.places.tls, ConfigError::Needs { key: "tls", other: "url: https://…", why }, None);
+        }
         let (timeout, scan_timeout) = (self.wishes.timeout, self.wishes.scan_timeout);
         let wishes = match profile {
             Some(profile) => self.wishes.over(&profile.wishes, self.is_listed),
@@ -241,6 +248,7 @@ impl Draft {
             paused: self.paused,
             anonymous: wishes.anonymous.unwrap_or(true),
             end_session: wishes.end_session.unwrap_or(true),
+            tls: wishes.tls,
             baseline: wishes.baseline.unwrap_or_default(),
             egress_allow: wishes.egress_allow.unwrap_or_default(),
             policy: Policy {
@@ -345,6 +353,7 @@ mod tests {
                 paused: false,
                 anonymous: true,
                 end_session: true,
+                tls: None,
                 baseline: BaselineMode::FirstSeen,
                 egress_allow: Vec::new(),
                 policy: crate::model::policy::Policy::default(),
@@ -436,7 +445,7 @@ mod tests {
     `paused` has to be true or false, this is a text
     `labels` has to be a map, each value a text, this is a list
     unknown key `evry` in a target; did you mean `every`?
-    unknown key `tier` in a target; known here: id, kind, url, command, env, cwd, every, schedule, timeout, scan_timeout, auth, labels, headers, paused, anonymous, end_session, baseline, confirm, ignore, severity, auto_accept, trust, consumers, profile, was, egress
+    unknown key `tier` in a target; known here: id, kind, url, command, env, cwd, every, schedule, timeout, scan_timeout, auth, labels, headers, tls, paused, anonymous, end_session, baseline, confirm, ignore, severity, auto_accept, trust, consumers, profile, was, egress
     "#
         );
     }

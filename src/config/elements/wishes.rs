@@ -8,8 +8,8 @@ use ipnet::IpNet;
 use super::super::reader::{Fields, Reader};
 use super::super::tree::Node;
 use super::defaults::LIMIT;
-use super::{Element, Shape, auth, baseline, confirm, duration, egress, flag, headers, labels, wish, word};
-use crate::model::inventory::Auth;
+use super::{Element, Shape, auth, baseline, confirm, duration, egress, flag, headers, labels, tls, wish, word};
+use crate::model::inventory::{Auth, TargetTls};
 use crate::model::policy::{AutoAccept, Ignore, Reweigh};
 use crate::model::secret::TextOrSecret;
 use crate::model::target::BaselineMode;
@@ -26,6 +26,8 @@ pub(in crate::config) const LABELS: Element =
     Element::new("labels", labels::SHAPE, "for routes and people").also_called(&["tags"]);
 pub(in crate::config) const HEADERS: Element =
     Element::new("headers", headers::SHAPE, "sent with every request to the origin written");
+pub(in crate::config) const TLS: Element =
+    Element::new("tls", Shape::Map(tls::KEYS), "who vouches for it, and the certificate that it is shown");
 pub(in crate::config) const ANONYMOUS: Element =
     Element::new("anonymous", Shape::Flag, "whether the stranger's face is watched too, beside our credential's");
 pub(in crate::config) const END_SESSION: Element =
@@ -61,6 +63,7 @@ pub(in crate::config) struct Wishes {
     pub(in crate::config) auth: Option<Auth>,
     pub(in crate::config) labels: BTreeMap<String, String>,
     pub(in crate::config) headers: Vec<(String, TextOrSecret)>,
+    pub(in crate::config) tls: Option<TargetTls>,
     pub(in crate::config) anonymous: Option<bool>,
     pub(in crate::config) end_session: Option<bool>,
     pub(in crate::config) baseline: Option<BaselineMode>,
@@ -85,6 +88,7 @@ pub(in crate::config) fn decode(reader: &mut Reader<'_>, fields: &Fields<'_>) ->
         auth: fields.read(reader, "auth", auth::decode),
         labels: fields.read(reader, "labels", labels::decode).unwrap_or_default(),
         headers: fields.read(reader, "headers", headers::decode).unwrap_or_default(),
+        tls: fields.read(reader, "tls", tls::decode),
         anonymous: fields.read(reader, "anonymous", flag::decode),
         end_session: fields.read(reader, "end_session", flag::decode),
         baseline: fields.read(reader, "baseline", baseline::decode),
@@ -104,7 +108,8 @@ fn trust(reader: &mut Reader<'_>, node: &Node) -> Option<()> {
 impl Wishes {
     /// Whether a secret is sent.
     pub(in crate::config) fn sends_secrets(&self) -> bool {
-        self.auth.is_some() || self.headers.iter().any(|(_, value)| matches!(value, TextOrSecret::Secret(_)))
+        let shows = self.tls.as_ref().is_some_and(|tls| tls.identity.is_some());
+        self.auth.is_some() || shows || self.headers.iter().any(|(_, value)| matches!(value, TextOrSecret::Secret(_)))
     }
 
     /// These over those of a profile. What a target says itself counts; lists of wishes add up, the profile's first, so
@@ -133,6 +138,7 @@ impl Wishes {
             auth: self.auth.or_else(|| profile.auth.clone()),
             labels,
             headers,
+            tls: self.tls.or_else(|| profile.tls.clone()),
             anonymous: self.anonymous.or(profile.anonymous),
             end_session: self.end_session.or(profile.end_session),
             baseline: self.baseline.or(profile.baseline),

@@ -14,12 +14,14 @@ mod prompts;
 mod resources;
 mod scan;
 mod schemas;
+mod tls;
 mod tools;
 
 /// Every family, in the order of `docs/rules.md`.
 pub(super) static FAMILIES: &[&[Rule]] = &[
     scan::RULES,
     network::RULES,
+    tls::RULES,
     conversation::RULES,
     handshake::RULES,
     tools::RULES,

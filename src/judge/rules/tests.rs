@@ -35,7 +35,7 @@ fn fixtures(file: &str) -> Vec<Pair> {
     serde_saphyr::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
-const FAMILIES: [&str; 8] = [
+const FAMILIES: [&str; 9] = [
     "tools.yaml",
     "schemas.yaml",
     "hints.yaml",
@@ -43,6 +43,7 @@ const FAMILIES: [&str; 8] = [
     "prompts.yaml",
     "handshake.yaml",
     "transport.yaml",
+    "tls.yaml",
     "auth.yaml",
 ];
 

@@ -9,7 +9,7 @@ use crate::model::observation::{Remark, Transport};
 use crate::model::snapshot::{Check, Snapshot};
 
 use super::finding::{check, skipped};
-use super::items;
+use super::{items, tls};
 
 /// The newest date there is.
 const NEWEST: &str = "2026-07-28";
@@ -29,6 +29,7 @@ pub(super) fn all(snapshot: &Snapshot, remarks: &[Remark]) -> Vec<Check> {
     }
     out.push(ambiguous(snapshot));
     out.extend(items::hidden(snapshot));
+    out.extend(tls::expiring(snapshot));
     for face in faces(snapshot) {
         match snapshot.facets.get(&FacetName::of(Facet::McpHandshake, face)) {
             Some(FacetState::Seen(seen)) => {

@@ -12,7 +12,7 @@ use url::Url;
 
 use crate::model::observation::AddressClass;
 use crate::net::guard::RefusalReason;
-use crate::net::{Door, DoorSettings, NetError, NoSecrets, Request, Resolver, Roots, VisitPlan};
+use crate::net::{Door, DoorSettings, NetError, NoSecrets, Request, Resolver, Roots, Trust, VisitPlan};
 
 /// Names as a test says; it counts how often it is asked.
 #[derive(Debug, Default)]
@@ -59,6 +59,7 @@ async fn fetch(
         timeout: Duration::from_secs(5),
         scan_timeout: Duration::from_secs(5),
         scrub: &NoSecrets,
+        trust: Trust::Door,
     });
     let answer = visit.line().send(Request::get(url.clone())).await?;
     Ok((answer.status.as_u16(), answer.class.unwrap(), visit.certificate_ends()))

@@ -87,6 +87,8 @@ pub(super) fn asked() -> Asked {
         offered: vec!["2025-11-25".to_owned()],
         place: Some(Digest::of_bytes(b"https://mcp.example.com/mcp")),
         headers: vec!["x-tenant".to_owned()],
+        authorities: Some(Digest::of_bytes(b"ca.pem")),
+        identity: Some(Digest::of_bytes(b"client.pem")),
         tier: "passive".to_owned(),
         credential: Some("env TOKEN".to_owned()),
     }
