@@ -15,6 +15,8 @@ use crate::model::observation::{AddressClass, Echo, Kept, Observation};
 use crate::net::{Door, Scrub, VisitPlan};
 
 pub mod challenge;
+mod clock_skew;
+mod connections;
 mod conversation;
 pub mod dates;
 mod echo;
@@ -22,12 +24,15 @@ mod exchange;
 mod face;
 mod jsonrpc;
 mod lists;
+mod negative;
 mod opening;
 mod ready;
 mod report;
 mod retry_after;
 mod seldom;
+mod session_ids;
 pub mod sse;
+mod stream;
 mod transport;
 mod trouble;
 
@@ -50,6 +55,8 @@ pub struct Ask<'a> {
     pub probe_only: bool,
     /// What is not looked at in every scan and need not be in this one.
     pub kept: Option<&'a Arc<Kept>>,
+    /// The same of before, however old: of what this scan cannot look at it says the last that is known.
+    pub before: Option<&'a Arc<Kept>>,
     /// By what the last scan is known again, if nothing new would be of interest.
     pub known: Option<&'a Echo>,
     /// Takes our secrets out of what arrives.

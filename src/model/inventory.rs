@@ -38,6 +38,8 @@ pub struct Target {
     pub anonymous: bool,
     /// Whether sessions are ended by DELETE (from 2025-06-18 on; `real-servers` trap 1).
     pub end_session: bool,
+    /// What it may be asked.
+    pub tier: Tier,
     /// How it gets its baseline.
     pub baseline: BaselineMode,
     /// Special ranges opened for what this target's peer names.
@@ -74,6 +76,7 @@ impl Target {
             paused: false,
             anonymous: true,
             end_session: true,
+            tier: Tier::Passive,
             baseline: BaselineMode::FirstSeen,
             egress_allow: Vec::new(),
             policy: Policy::default(),
@@ -99,6 +102,7 @@ impl Target {
             paused: _,
             anonymous,
             end_session: _,
+            tier,
             baseline: _,
             egress_allow,
             policy: _,
@@ -111,6 +115,7 @@ impl Target {
             && *auth == other.auth
             && *headers == other.headers
             && *anonymous == other.anonymous
+            && *tier == other.tier
             && *egress_allow == other.egress_allow
     }
 
@@ -118,6 +123,27 @@ impl Target {
     #[must_use]
     pub fn summary(&self) -> TargetSummary {
         TargetSummary { id: self.id.clone(), kind: self.kind, url: self.url.to_string(), labels: self.labels.clone() }
+    }
+}
+
+/// What a target may be asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Tier {
+    /// What any client asks before it has anything.
+    #[default]
+    Passive,
+    /// Now and then also a few odd requests, which a server should refuse and which change nothing.
+    Negative,
+}
+
+impl Tier {
+    /// The word in configuration and documents.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Passive => "passive",
+            Self::Negative => "negative",
+        }
     }
 }
 

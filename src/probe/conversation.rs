@@ -19,8 +19,8 @@ use crate::model::json::{Json, Members};
 use crate::net::{Line, NetError, Request, Visit};
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
-const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+pub(super) const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const BOTH_FRAMINGS: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
@@ -29,7 +29,7 @@ const MAX_ANSWERS: u8 = 8;
 /// Longest id of a server's request that is echoed.
 const MAX_ID: usize = 256;
 /// For what needs no answer: ending a session, answering the server.
-const COURTESY: Duration = Duration::from_secs(5);
+pub(super) const COURTESY: Duration = Duration::from_secs(5);
 
 /// How requests are dressed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -119,6 +119,11 @@ impl<'v> Conversation<'v> {
             Dress::Bare | Dress::Modern => None,
         };
         self.dress = dress;
+    }
+
+    /// Whether requests are dressed for 2026-07-28.
+    pub(super) fn is_modern(&self) -> bool {
+        self.dress == Dress::Modern
     }
 
     /// The first request was let in: it need not stay the only one.
@@ -234,6 +239,11 @@ impl<'v> Conversation<'v> {
     }
 
     async fn post(&self, method: &str, body: Bytes, timeout: Option<Duration>) -> Result<crate::net::Answer, NetError> {
+        self.line.send(self.posting(method, body, timeout)).await
+    }
+
+    /// The request that carries `body`, a message of `method`, dressed as all are by now.
+    pub(super) fn posting(&self, method: &str, body: Bytes, timeout: Option<Duration>) -> Request {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, JSON);
         headers.insert(ACCEPT, BOTH_FRAMINGS);
@@ -243,7 +253,7 @@ impl<'v> Conversation<'v> {
         {
             headers.insert(METHOD, method);
         }
-        let request = Request {
+        Request {
             method: Method::POST,
             url: self.url.clone(),
             headers,
@@ -252,8 +262,7 @@ impl<'v> Conversation<'v> {
             follow: true,
             keep_origin: self.face == Face::Auth,
             timeout,
-        };
-        self.line.send(request).await
+        }
     }
 
     fn session_headers(&self, headers: &mut HeaderMap) {

@@ -40,9 +40,9 @@ pub(super) fn observation(visit: &Visit<'_>, ask: &Ask<'_>, reports: Vec<FaceRep
             }
         }
     }
-    // Blocked comes first, and alone: a refusal says nothing about conformance.
+    // Blocked comes first, and alone: a refusal says nothing about conformance but how it refuses.
     if matches!(outcome, Outcome::Blocked | Outcome::RateLimited) {
-        observation.remarks.clear();
+        observation.remarks.retain(|remark| remark.rule == "auth.blocked-by-gateway");
     }
     observation
 }
@@ -157,7 +157,7 @@ fn asked(ask: &Ask<'_>, reports: &[FaceReport]) -> Asked {
         place: Some(Digest::of_bytes(ask.target.url.as_str().as_bytes())),
         // As written, also when a value cannot be had this time: what is missing then is not another way of asking.
         headers: ask.target.headers.iter().map(|(name, _)| name.to_ascii_lowercase()).collect(),
-        tier: "passive".to_owned(),
+        tier: ask.target.tier.as_str().to_owned(),
         credential: ask.credential.map(|credential| credential.name.clone()),
         anonymous: ask.credential.is_none() || ask.target.anonymous,
     }

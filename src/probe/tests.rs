@@ -10,18 +10,21 @@ mod peer;
 mod real;
 mod redirects;
 mod refusals;
+mod seldom;
 mod sessions;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use url::Url;
 
 use super::{Ask, Credential, SecondRead, probe};
 use crate::model::facet::{Facet, FacetName, UnseenKind};
 use crate::model::inventory::Target;
 use crate::model::json::Json;
-use crate::model::observation::{Echo, Observation, RawFacet, RawRead};
+use crate::model::observation::{Echo, Kept, Observation, RawFacet, RawRead, Remark};
+use crate::model::snapshot::CheckVerdict;
 use crate::model::target::Kind;
 use crate::net::{Door, DoorSettings, NoSecrets, Roots, SystemResolver};
 
@@ -33,6 +36,9 @@ struct Scan<'a> {
     date: Option<&'a str>,
     second_read: SecondRead,
     probe_only: bool,
+    /// What is looked at only now and then stands as it was.
+    kept: Option<Arc<Kept>>,
+    before: Option<Arc<Kept>>,
     known: Option<Echo>,
     scrub: &'a dyn crate::net::Scrub,
 }
@@ -49,9 +55,16 @@ fn scan(url: &Url) -> Scan<'static> {
         date: None,
         second_read: SecondRead::Same,
         probe_only: false,
+        kept: Some(Arc::new(kept(&[]))),
+        before: None,
         known: None,
         scrub: &NoSecrets,
     }
+}
+
+/// What was kept of a scan that remarked this.
+fn kept(remarks: &[Remark]) -> Kept {
+    Kept { at: Timestamp::UNIX_EPOCH, facets: std::collections::BTreeMap::new(), remarks: remarks.to_vec() }
 }
 
 fn door() -> Door {
@@ -74,7 +87,8 @@ impl Scan<'_> {
             known_class: None,
             second_read: self.second_read,
             probe_only: self.probe_only,
-            kept: None,
+            kept: self.kept.as_ref(),
+            before: self.before.as_ref(),
             known: self.known.as_ref(),
             scrub: self.scrub,
             at: "2026-11-30T12:00:00Z".parse().unwrap(),
@@ -151,6 +165,15 @@ fn sights(observation: &Observation) -> Vec<String> {
     observation.sights.iter().map(|sight| format!("{}/{} {}", sight.rule, sight.case, place(&sight.place))).collect()
 }
 
+/// The rules of what was found; the clock of these scans stands still, so that of the peer is ahead of it.
 fn remarks(observation: &Observation) -> Vec<&'static str> {
-    observation.remarks.iter().map(|remark| remark.rule).collect()
+    let told = |remark: &&Remark| remark.verdict == CheckVerdict::Finding && remark.rule != "scan.clock-skew";
+    let found = observation.remarks.iter().filter(told);
+    found.map(|remark| remark.rule).collect()
+}
+
+/// What was said to `rule`, in a word.
+fn said(observation: &Observation, rule: &str) -> Option<(CheckVerdict, String)> {
+    let remark = observation.remarks.iter().find(|remark| remark.rule == rule)?;
+    Some((remark.verdict, remark.evidence.clone()))
 }

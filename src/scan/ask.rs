@@ -33,6 +33,8 @@ pub struct AskManner<'a> {
     pub probe_only: bool,
     /// What is not looked at in every scan, while it need not be.
     pub kept: Option<&'a Arc<Kept>>,
+    /// The same of before, however old.
+    pub before: Option<&'a Arc<Kept>>,
     /// By what a scan is known to have brought nothing new.
     pub known: Option<&'a Echo>,
 }
@@ -60,7 +62,7 @@ impl Eye for Conversations {
 
 /// One look at `target`, judged against nothing: for `driftd scan`, which has no past.
 pub async fn look(door: &Door, target: &Target, environment: &Environment, now: Timestamp) -> (Observation, Snapshot) {
-    let manner = AskManner { date: None, known_class: None, fresh: true, probe_only: false, kept: None, known: None };
+    let manner = AskManner { date: None, known_class: None, fresh: true, probe_only: false, kept: None, before: None, known: None };
     let observation = observe(door, target, environment, &manner, now).await;
     let snapshot = judge::snapshot::snapshot(&observation, &target.summary(), &Memory::default());
     (observation, snapshot)
@@ -87,6 +89,7 @@ async fn observe(
         second_read: if manner.fresh { SecondRead::Fresh } else { SecondRead::Same },
         probe_only: manner.probe_only,
         kept: manner.kept,
+        before: manner.before,
         known: manner.known,
         scrub: &scrub,
         at: now,

@@ -32,6 +32,8 @@ mod first_round;
 #[cfg(test)]
 mod gap;
 #[cfg(test)]
+mod handshake_checks;
+#[cfg(test)]
 mod init;
 #[cfg(test)]
 mod layers;

@@ -9,6 +9,7 @@ mod base;
 mod conversation;
 mod handshake;
 mod hints;
+mod negative;
 mod network;
 mod prompts;
 mod resources;
@@ -21,6 +22,7 @@ pub(super) static FAMILIES: &[&[Rule]] = &[
     scan::RULES,
     network::RULES,
     conversation::RULES,
+    negative::RULES,
     handshake::RULES,
     tools::RULES,
     schemas::RULES,

@@ -232,6 +232,10 @@ fn the_page_of_rules_is_current() {
 /// Rules of ours that the catalogue does not have.
 const ADDED: [&str; 3] = ["res.duplicate-uri", "prompt.duplicate-name", "mcp.item-unnamed"];
 
+/// Cases of ours that it does not have: they are only ever skipped.
+const ADDED_CASES: [(&str, &str); 2] =
+    [("mcp.deprecated-feature-in-use", "roots"), ("mcp.deprecated-feature-in-use", "sampling")];
+
 #[test]
 fn the_table_agrees_with_the_catalogue_where_it_is_at_hand() {
     let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/rules.csv");
@@ -243,7 +247,8 @@ fn the_table_agrees_with_the_catalogue_where_it_is_at_hand() {
         rows.insert((columns[0].clone(), columns[1].clone()), columns);
     }
     for rule in all().filter(|rule| !ADDED.contains(&rule.id)) {
-        for case in rule.cases {
+        let ours = || rule.cases.iter().filter(|case| !ADDED_CASES.contains(&(rule.id, case.case)));
+        for case in ours() {
             let row = rows.get(&(rule.id.to_owned(), case.case.to_owned()));
             let row = row.unwrap_or_else(|| panic!("{}/{} is no row of the catalogue", rule.id, case.case));
             let ours = [
@@ -256,7 +261,7 @@ fn the_table_agrees_with_the_catalogue_where_it_is_at_hand() {
             assert_eq!(ours.as_slice(), &row[3..8], "{}/{}", rule.id, case.case);
         }
         let cases = rows.keys().filter(|(id, _)| id == rule.id).count();
-        assert_eq!(cases, rule.cases.len(), "cases of {}", rule.id);
+        assert_eq!(cases, ours().count(), "cases of {}", rule.id);
     }
 }
 
