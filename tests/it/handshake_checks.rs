@@ -153,6 +153,14 @@ async fn a_url_that_is_none_is_a_mistake_of_use_and_makes_no_document() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_code_of_the_older_auditor_is_explained() {
+    let home = Home::with("metrics_listen: 127.0.0.1:0\ninventory: [ inventory.yaml ]\n", "");
+    let output = home.driftd(&["explain", "37A-McpServerAuditor-410"]).await;
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success() && told.contains("mcp.initialize-fields-missing"), "{told}");
+}
+
 /// What does not hold of the scan of a fixture.
 async fn held(fixture: &Fixture) -> Vec<String> {
     let (code, document) = scanned(fixture).await;

@@ -95,15 +95,16 @@ impl View {
 
     fn findings(&mut self, checks: &[Check]) {
         let findings: Vec<&Check> = checks.iter().filter(|check| check.verdict == CheckVerdict::Finding).collect();
-        let passed = checks.iter().filter(|check| check.verdict == CheckVerdict::Passed).count();
+        let count = |verdict| checks.iter().filter(|check| check.verdict == verdict).count();
+        let (passed, skipped) = (count(CheckVerdict::Passed), count(CheckVerdict::Skipped));
         self.line("");
         if findings.is_empty() {
-            let nothing = format!("no findings; {passed} checks passed");
+            let nothing = format!("no findings; {passed} checks passed, {skipped} skipped");
             let nothing = self.style.paint(Paint::Good, &nothing);
             self.line(&nothing);
             return;
         }
-        self.heading(&format!("FINDINGS ({}; {passed} checks passed)", findings.len()));
+        self.heading(&format!("FINDINGS ({}; {passed} checks passed, {skipped} skipped)", findings.len()));
         for severity in Severity::ALL.into_iter().rev() {
             for check in findings.iter().filter(|check| check.severity == severity) {
                 self.finding(check);

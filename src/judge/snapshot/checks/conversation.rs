@@ -29,7 +29,8 @@ pub(super) fn door(snapshot: &Snapshot, observation: &Observation) -> Vec<Check>
     let is_guarded = matches!(challenge, Some(FacetState::Seen(_)));
     let mut out = vec![error(observation), sse(snapshot)];
     if !said("mcp.no-endpoint") {
-        let answers = lists || is_guarded || said("mcp.not-jsonrpc") || said("mcp.discover-fields-missing");
+        let in_mcp = ["mcp.not-jsonrpc", "mcp.discover-fields-missing", "mcp.protocol-version-unknown"];
+        let answers = lists || is_guarded || in_mcp.into_iter().any(said);
         let rule = "mcp.no-endpoint";
         out.push(if answers { check(rule, "-", &[]) } else { skipped(rule, "-", &unseen()) });
     }
