@@ -42,6 +42,8 @@ mod logs;
 #[cfg(test)]
 mod month;
 #[cfg(test)]
+mod negative_tier;
+#[cfg(test)]
 mod outage;
 #[cfg(test)]
 mod pinned_peers;

@@ -26,9 +26,12 @@ const NAME_LINES: usize = 3;
 pub(in crate::cli) fn page(snapshot: &Snapshot, observation: &Observation, style: Style) -> String {
     let mut view = View { out: String::new(), style };
     view.head(snapshot);
-    // Where nothing was seen, nothing is shown and nothing was checked.
-    if snapshot.facets.values().any(|state| !matches!(state, FacetState::Unseen { .. })) {
+    // Where nothing was seen, nothing is shown, and only what answered in its place can be found fault with.
+    let seen_any = snapshot.facets.values().any(|state| !matches!(state, FacetState::Unseen { .. }));
+    if seen_any {
         view.shows(snapshot);
+    }
+    if seen_any || snapshot.checks.iter().any(|check| check.verdict == CheckVerdict::Finding) {
         view.findings(&snapshot.checks);
     }
     view.not_read(snapshot, observation);
