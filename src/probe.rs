@@ -15,6 +15,8 @@ use crate::model::observation::{AddressClass, Echo, Found, Kept, Observation, Tr
 use crate::net::{Door, Launch, Scrub, Trust, VisitPlan};
 
 pub mod challenge;
+mod clock_skew;
+mod connections;
 mod conversation;
 pub mod dates;
 mod echo;
@@ -23,19 +25,23 @@ mod face;
 mod finding;
 mod jsonrpc;
 mod lists;
+mod negative;
 mod opening;
 mod pinned;
 mod ready;
 mod report;
 mod retry_after;
 mod seldom;
+mod session_ids;
 pub mod sse;
+mod stream;
 mod tls;
 mod transport;
 mod trouble;
 mod wire;
 
 use finding::Search;
+use seldom::Learned;
 
 /// One target, and everything that is needed to ask it.
 #[derive(Clone, Copy)]
@@ -62,6 +68,8 @@ pub struct Ask<'a> {
     pub probe_only: bool,
     /// What is not looked at in every scan and need not be in this one.
     pub kept: Option<&'a Arc<Kept>>,
+    /// The same of before, however old: of what this scan cannot look at it says the last that is known.
+    pub before: Option<&'a Arc<Kept>>,
     /// By what the last scan is known again, if nothing new would be of interest.
     pub known: Option<&'a Echo>,
     /// Takes our secrets out of what arrives.
@@ -121,8 +129,9 @@ pub async fn probe(door: &Door, ask: &Ask<'_>) -> Observation {
     if let Some(search) = &search {
         search.tell(&mut detection);
     }
-    let documents = search.and_then(Search::into_documents);
-    let seldom = Box::pin(seldom::look(&visit, ask, &faces, documents)).await;
+    let learned =
+        Learned { endpoint: search.as_ref().map(Search::endpoint), documents: search.and_then(Search::into_documents) };
+    let seldom = Box::pin(seldom::look(&visit, ask, &faces, learned)).await;
     let mut observation = report::observation(&visit, ask, detection, faces);
     seldom.stand_in(&mut observation);
     observation.echo = echo::of(&observation);

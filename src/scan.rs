@@ -278,6 +278,7 @@ impl Scanner {
             fresh: before.wants_fresh_read(self.clock.now()),
             probe_only: before.blocked,
             kept: before.kept(self.clock.now()),
+            before: before.kept.as_ref(),
             known: before.quiet.as_ref().and_then(|quiet| quiet.echo.as_ref()),
         };
         if !net::descriptors_left() {

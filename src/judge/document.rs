@@ -35,9 +35,6 @@ pub const SNAPSHOT_SCHEMA: &str = "driftd.snapshot/1";
 /// The value of `schema` in a diff.
 pub const DIFF_SCHEMA: &str = "driftd.diff/1";
 
-/// The MCP dates that are implemented, newest first.
-const DATES: [&str; 5] = ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
-
 /// `driftd.snapshot/1`.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct SnapshotDocument {
@@ -115,7 +112,7 @@ pub fn snapshot_document(snapshot: &Snapshot) -> SnapshotDocument {
         verdict_coverage: verdict.coverage,
         outcome: snapshot.outcome,
         asked: snapshot.asked.clone(),
-        specs: DATES.iter().map(spec).collect(),
+        specs: rules::DATES.iter().map(spec).collect(),
         coverage: snapshot.coverage.clone(),
         protocols: Protocols { mcp: snapshot.mcp.clone() },
         facets: snapshot.facets.iter().map(|(name, state)| (*name, FacetDocument::of(state))).collect(),

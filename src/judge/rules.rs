@@ -33,7 +33,7 @@ mod transport;
 
 pub(super) use annotations::contradiction;
 pub(super) use auth::judge as judge_challenge;
-pub(super) use dates::{Dates, knows_capability};
+pub(super) use dates::{DATES, Dates, knows_capability};
 pub(super) use document::judge as judge_document;
 pub(super) use handshake::judge as judge_handshake;
 pub(super) use handshake::{date_of, is_stateless, server_info};

@@ -42,7 +42,7 @@ pub fn snapshot(observation: &Observation, target: &TargetSummary, memory: &Memo
         asked: observation.asked.clone(),
         checks: Vec::new(),
     };
-    snapshot.checks = checks::all(&snapshot, &observation.remarks);
+    snapshot.checks = checks::all(&snapshot, observation);
     snapshot
 }
 

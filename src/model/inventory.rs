@@ -40,6 +40,8 @@ pub struct Target {
     pub anonymous: bool,
     /// Whether sessions are ended by DELETE (from 2025-06-18 on; `real-servers` trap 1).
     pub end_session: bool,
+    /// What it may be asked.
+    pub tier: Tier,
     /// How it gets its baseline.
     pub baseline: BaselineMode,
     /// What it needs for TLS.
@@ -78,6 +80,7 @@ impl Target {
             paused: false,
             anonymous: true,
             end_session: true,
+            tier: Tier::Passive,
             baseline: BaselineMode::FirstSeen,
             tls: None,
             egress_allow: Vec::new(),
@@ -104,6 +107,7 @@ impl Target {
             paused: _,
             anonymous,
             end_session: _,
+            tier,
             baseline: _,
             tls,
             egress_allow,
@@ -118,6 +122,7 @@ impl Target {
             && *headers == other.headers
             && *anonymous == other.anonymous
             && *tls == other.tls
+            && *tier == other.tier
             && *egress_allow == other.egress_allow
     }
 
@@ -158,6 +163,27 @@ pub struct ClientIdentity {
     pub certificate: PathBuf,
     /// Its private key.
     pub key: SecretRef,
+}
+
+/// What a target may be asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Tier {
+    /// What any client asks before it has anything.
+    #[default]
+    Passive,
+    /// Now and then also a few odd requests, which a server should refuse and which change nothing.
+    Negative,
+}
+
+impl Tier {
+    /// The word in configuration and documents.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Passive => "passive",
+            Self::Negative => "negative",
+        }
+    }
 }
 
 /// When a target is scanned: `every` or `schedule`.

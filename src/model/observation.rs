@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::digest::Digest;
 use super::facet::{FacetName, UnseenReason};
 use super::json::Json;
+use super::snapshot::CheckVerdict;
 
 /// One pass over one target.
 #[derive(Clone, Debug)]
@@ -188,15 +189,35 @@ pub struct Document {
     pub unparsed: Option<Vec<u8>>,
 }
 
-/// A finding of the conversation itself.
+/// What the conversation itself says to a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remark {
     /// The rule.
     pub rule: &'static str,
     /// Its case, or `-`.
     pub case: &'static str,
-    /// In our words.
+    /// The answer.
+    pub verdict: CheckVerdict,
+    /// In our words: what was found, or why nothing was decided.
     pub evidence: String,
+}
+
+impl Remark {
+    /// It is not as it should be.
+    pub fn finding(rule: &'static str, evidence: impl Into<String>) -> Self {
+        Self { rule, case: "-", verdict: CheckVerdict::Finding, evidence: evidence.into() }
+    }
+
+    /// It was looked at, and is as it should be.
+    #[must_use]
+    pub const fn passed(rule: &'static str) -> Self {
+        Self { rule, case: "-", verdict: CheckVerdict::Passed, evidence: String::new() }
+    }
+
+    /// It was not decided, and why.
+    pub fn skipped(rule: &'static str, why: impl Into<String>) -> Self {
+        Self { rule, case: "-", verdict: CheckVerdict::Skipped, evidence: why.into() }
+    }
 }
 
 /// Three states of detection with their evidence, or unseen (design, section 3).
@@ -344,7 +365,7 @@ pub struct Asked {
     /// Of the certificate that it is shown, as written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identity: Option<Digest>,
-    /// `passive`.
+    /// `passive` or `negative`.
     pub tier: String,
     /// The credential's name (of its reference, never its value), for the `@auth` face.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -21,8 +21,8 @@ use crate::model::observation::Transport;
 use crate::net::{Answer, Farewell, Launch, Line, NetError, Request, Visit};
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
-const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+pub(super) const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const BOTH_FRAMINGS: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
@@ -31,7 +31,7 @@ const MAX_ANSWERS: u8 = 8;
 /// Longest id of a server's request that is echoed.
 const MAX_ID: usize = 256;
 /// For what needs no answer: ending a session, answering the server.
-const COURTESY: Duration = Duration::from_secs(5);
+pub(super) const COURTESY: Duration = Duration::from_secs(5);
 
 /// The first question of 2026-07-28.
 pub(super) const DISCOVER: &str = "server/discover";
@@ -213,6 +213,11 @@ impl<'v> Conversation<'v> {
         self.dress = dress;
     }
 
+    /// Whether requests are dressed for 2026-07-28.
+    pub(super) fn is_modern(&self) -> bool {
+        self.dress == Dress::Modern
+    }
+
     /// The first request was let in: it need not stay the only one.
     pub(super) const fn let_in(&mut self) {
         self.single = false;
@@ -325,7 +330,8 @@ impl<'v> Conversation<'v> {
             }
             Wire::Stream(stream) => {
                 let Some(url) = stream.messages() else { return Err(NetError::Request) };
-                let (head, _body) = Head::split(self.post_to(url.clone(), method, message, timeout).await?);
+                let (head, _body) =
+                    Head::split(self.line.send(self.posting(url.clone(), method, message, timeout)).await?);
                 Ok((!head.status.is_success()).then_some(head))
             }
         }
@@ -413,16 +419,16 @@ impl<'v> Conversation<'v> {
 
     async fn post(&self, method: &str, body: Bytes, timeout: Option<Duration>) -> Result<Answer, NetError> {
         let Some(url) = &self.url else { return Err(NetError::Ended) };
-        self.post_to(url.clone(), method, body, timeout).await
+        self.line.send(self.posting(url.clone(), method, body, timeout)).await
     }
 
-    async fn post_to(
-        &self,
-        url: Url,
-        method: &str,
-        body: Bytes,
-        timeout: Option<Duration>,
-    ) -> Result<Answer, NetError> {
+    /// The URL that is asked, where its partner is none of our programs.
+    pub(super) const fn url(&self) -> Option<&Url> {
+        self.url.as_ref()
+    }
+
+    /// The request that carries `body`, a message of `method`, to `url`, dressed as all are by now.
+    pub(super) fn posting(&self, url: Url, method: &str, body: Bytes, timeout: Option<Duration>) -> Request {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, JSON);
         headers.insert(ACCEPT, BOTH_FRAMINGS);
@@ -432,7 +438,7 @@ impl<'v> Conversation<'v> {
         {
             headers.insert(METHOD, method);
         }
-        let request = Request {
+        Request {
             method: Method::POST,
             headers,
             private: self.private.clone(),
@@ -440,8 +446,7 @@ impl<'v> Conversation<'v> {
             keep_origin: self.face == Face::Auth,
             timeout,
             ..Request::get(url)
-        };
-        self.line.send(request).await
+        }
     }
 
     fn session_headers(&self, headers: &mut HeaderMap) {

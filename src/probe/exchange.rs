@@ -288,9 +288,10 @@ impl Matcher {
         }
     }
 
-    /// The first thing that was wrong says most.
+    /// The first thing that was wrong says most, and a foreign id more than that nothing was ours.
     fn blame(&mut self, nothing: Nothing) {
-        if matches!(self.nothing, Nothing::Empty | Nothing::Cut) {
+        let is_closer = self.nothing == Nothing::NotJsonrpc && nothing == Nothing::ForeignId;
+        if is_closer || matches!(self.nothing, Nothing::Empty | Nothing::Cut) {
             self.nothing = nothing;
         }
     }

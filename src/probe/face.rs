@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use http::{HeaderMap, HeaderValue};
+use http::HeaderMap;
 use jiff::Timestamp;
 
 use super::conversation::{Conversation, Partner, private_headers};
@@ -11,7 +11,7 @@ use super::lists::{self, ListEnd};
 use super::opening::{self, First, Trail};
 use super::ready::{Failed, Opened, Ready};
 use super::trouble::Trouble;
-use super::{Ask, SecondRead, dates, echo};
+use super::{Ask, SecondRead, connections, dates, echo, session_ids, stream};
 use crate::model::digest::Digest;
 use crate::model::facet::{Face, Facet, FacetName, UnseenKind, UnseenReason};
 use crate::model::json::Json;
@@ -31,9 +31,6 @@ const NO_CREDENTIAL: &str = "no credential: the anonymous request is answered by
 /// The lists, in the order they are asked for.
 const LISTS: [Facet; 4] = [Facet::McpTools, Facet::McpPrompts, Facet::McpResources, Facet::McpResourceTemplates];
 
-/// Session ids below this length can be guessed.
-const SHORT_SESSION: usize = 16;
-
 /// What one face came to.
 #[derive(Debug)]
 pub(super) struct FaceReport {
@@ -43,6 +40,8 @@ pub(super) struct FaceReport {
     /// Sights of single facets; that of the endpoint follows from `end`.
     pub(super) sights: Vec<SightFact>,
     pub(super) remarks: Vec<Remark>,
+    /// What is not looked at in every scan, and was in this one.
+    pub(super) seldom: Vec<Remark>,
     pub(super) end: End,
     pub(super) detection: Detection,
     /// The date that was spoken.
@@ -51,7 +50,7 @@ pub(super) struct FaceReport {
     /// The end of what a program wrote to its standard error.
     pub(super) stderr: Option<String>,
     /// How another face is opened alike.
-    alike: Option<First>,
+    pub(super) alike: Option<First>,
 }
 
 /// How a face ended.
@@ -144,7 +143,7 @@ async fn see(opening: Opening<'_>, ask: &Ask<'_>) -> FaceReport {
 /// Reads what the opened conversation offers.
 async fn listen(conversation: &mut Conversation<'_>, ask: &Ask<'_>, ready: Ready) -> FaceReport {
     let mut report = FaceReport::ready(conversation.face(), conversation.transport(), &ready);
-    report.session(conversation.session());
+    report.remarks.extend(conversation.session().and_then(session_ids::weakness));
     for facet in LISTS {
         if let End::Failed(trouble) = &report.end {
             let reason = trouble.reason();
@@ -169,6 +168,9 @@ async fn listen(conversation: &mut Conversation<'_>, ask: &Ask<'_>, ready: Ready
             report.remark("mcp.newer-date-available", format!("the server answers {} too", dates::MODERN));
         }
         other.end(false).await;
+    }
+    if report.end == End::Ready && ask.kept.is_none() {
+        report.seldom.extend(Box::pin(stream::look(conversation, &ready)).await);
     }
     report.finish();
     report
@@ -197,7 +199,15 @@ async fn second_read(
     if ask.second_read == SecondRead::Fresh && conversation.can_have_another() {
         let mut other = conversation.another();
         let end = lists::read_fresh(&mut other, Facet::McpTools, ready, ask.at).await;
-        report.sessions(conversation.session(), other.session());
+        report.seldom.extend(session_ids::compared(conversation.session(), other.session()));
+        let first = match report.get(Facet::McpTools) {
+            Some(RawFacet::Seen(reads)) => reads.first(),
+            Some(RawFacet::Absent { .. } | RawFacet::Unseen(_)) | None => None,
+        };
+        if let (Some(first), Some(ListEnd::Seen(second))) = (first, &end) {
+            let compared = Box::pin(connections::compare(&mut other, ready, first, second, ask.at)).await;
+            report.seldom.push(compared);
+        }
         other.end(ask.target.end_session).await;
         if let Some(end) = end {
             return end;
@@ -216,6 +226,7 @@ impl FaceReport {
             unwatched: BTreeMap::new(),
             sights: Vec::new(),
             remarks: Vec::new(),
+            seldom: Vec::new(),
             end,
             detection: Detection {
                 state: DetectionState::Unseen,
@@ -379,7 +390,7 @@ impl FaceReport {
     }
 
     fn remark(&mut self, rule: &'static str, evidence: String) {
-        self.remarks.push(Remark { rule, case: "-", evidence });
+        self.remarks.push(Remark::finding(rule, evidence));
     }
 
     /// What reading a list gave.
@@ -428,25 +439,6 @@ impl FaceReport {
                 trouble.detail = format!("second read: {}", trouble.detail);
                 self.unseen(facet, trouble);
             }
-        }
-    }
-
-    /// What a session id says of itself; the id is never told.
-    fn session(&mut self, id: Option<&HeaderValue>) {
-        let Some(id) = id else {
-            return;
-        };
-        if !id.as_bytes().iter().all(u8::is_ascii_graphic) {
-            self.remark("mcp.session-id-weak", "a session id is not visible ASCII".to_owned());
-        } else if id.len() < SHORT_SESSION {
-            self.remark("mcp.session-id-weak", format!("a session id has {} bytes", id.len()));
-        }
-    }
-
-    /// Two sessions of one server want two ids.
-    fn sessions(&mut self, first: Option<&HeaderValue>, second: Option<&HeaderValue>) {
-        if first.is_some() && first == second {
-            self.remark("mcp.session-id-weak", "two sessions have one id".to_owned());
         }
     }
 

@@ -164,7 +164,8 @@ impl<'v> Search<'v> {
         Some(Candidate { url: Url::parse(&found.url).ok()?, by: Some(found.found_by) })
     }
 
-    fn endpoint(&self) -> Url {
+    /// Where the endpoint is.
+    pub(super) fn endpoint(&self) -> Url {
         let found = self.found.as_ref().and_then(|found| Url::parse(&found.url).ok());
         found.unwrap_or_else(|| self.home.clone())
     }
@@ -330,7 +331,7 @@ fn remarks(misses: &[Miss<'_>]) -> Vec<Remark> {
         (true, true) => ("mcp.no-endpoint", refused),
         (true, false) => return Vec::new(),
     };
-    vec![Remark { rule, case: "-", evidence: told.join("; ") }]
+    vec![Remark::finding(rule, told.join("; "))]
 }
 
 /// How much a failure keeps us from saying that nothing is there.

@@ -8,6 +8,7 @@ use http::StatusCode;
 use jiff::Timestamp;
 
 use super::challenge;
+use super::clock_skew;
 use super::conversation::{Conversation, DISCOVER, Dress, client_info};
 use super::dates;
 use super::exchange::{Exchange, Head, Nothing, Read, Reply};
@@ -66,6 +67,9 @@ pub(super) async fn open(conversation: &mut Conversation<'_>, first: First, at: 
         has_streamed: false,
         refusals: Vec::new(),
         trouble: None,
+        succeeded: false,
+        dateless: false,
+        unknown_dates: false,
         tried: Vec::new(),
     };
     opener.run(first).await
@@ -108,7 +112,7 @@ async fn begin_session(conversation: &mut Conversation<'_>, head: &Head, date: &
     let _ = conversation.notify("notifications/initialized").await;
 }
 
-fn initialize_params(date: &str) -> Members {
+pub(super) fn initialize_params(date: &str) -> Members {
     Members::from([
         ("protocolVersion".to_owned(), Json::from(date)),
         ("capabilities".to_owned(), Json::object()),
@@ -117,7 +121,7 @@ fn initialize_params(date: &str) -> Members {
 }
 
 /// The date that the server named; what is too long for one is none.
-fn negotiated(result: &Json) -> Option<&str> {
+pub(super) fn negotiated(result: &Json) -> Option<&str> {
     result.member("protocolVersion").and_then(Json::as_str).filter(|date| date.len() <= jsonrpc::MAX_DATE)
 }
 
@@ -129,6 +133,11 @@ fn supported(result: &Json) -> Option<Vec<String>> {
 /// `complete` may be left out; anything else is no whole result.
 pub(super) fn is_complete(result: &Json) -> bool {
     result.member("resultType").is_none_or(|kind| kind.as_str() == Some("complete"))
+}
+
+/// What only `server/discover` has among its members, `supportedVersions` aside.
+fn is_discover(result: &Json) -> bool {
+    supported(result).is_none() && (result.member("cacheScope").is_some() || result.member("ttlMs").is_some())
 }
 
 enum Next {
@@ -167,6 +176,12 @@ struct Opener<'c, 'v> {
     refusals: Vec<Refusal>,
     /// What became of the last request.
     trouble: Option<Trouble>,
+    /// Some answer was 2xx.
+    succeeded: bool,
+    /// One was a result of `server/discover` but for its dates.
+    dateless: bool,
+    /// One was an error that names dates, and none of ours.
+    unknown_dates: bool,
     /// Dates that `initialize` has offered.
     tried: Vec<String>,
 }
@@ -221,6 +236,8 @@ impl Opener<'_, '_> {
         }
         self.conversation.let_in();
         let success = exchange.head.status.is_success();
+        self.succeeded |= success;
+        self.dateless |= success && matches!(&exchange.reply, Reply::Result(read) if is_discover(&read.value));
         match exchange.reply {
             Reply::Error(error) if error.is_modern() => self.modern_error(&error, exchange.head.status),
             Reply::Result(read) if success && supported(&read.value).is_some() => self.modern(&exchange.head, read),
@@ -235,6 +252,7 @@ impl Opener<'_, '_> {
     fn modern(&mut self, head: &Head, read: Read) -> Next {
         let dates = supported(&read.value).unwrap_or_default();
         self.trail.evidence.push("server/discover was answered with supported versions".to_owned());
+        self.look_at_the_date(head);
         if !is_complete(&read.value) {
             let trouble = Trouble::new(UnseenKind::InvalidJsonrpc, "the discover result is not complete");
             return Next::Done(self.failed_modern(trouble, None, dates));
@@ -270,6 +288,8 @@ impl Opener<'_, '_> {
             return Next::Initialize(date);
         }
         let trouble = Trouble::new(UnseenKind::RpcError, format!("error {} (HTTP {status})", error.code));
+        self.note_dates(error);
+        self.trail.remarks.extend(self.remark(&trouble));
         Next::Done(self.failed_modern(trouble, None, error.supported.clone()))
     }
 
@@ -289,15 +309,28 @@ impl Opener<'_, '_> {
         }
         self.conversation.let_in();
         let success = exchange.head.status.is_success();
+        self.succeeded |= success;
         match exchange.reply {
             Reply::Result(read) if success && read.value.as_object().is_some() => {
                 self.legacy(&exchange.head, read, offer).await
             }
             Reply::Error(error) if self.retry(&error).is_some() => self.retry(&error).unwrap_or(Next::Discover),
             reply @ (Reply::Result(_) | Reply::Error(_) | Reply::Nothing(_)) => {
+                if let Reply::Error(error) = &reply {
+                    self.note_dates(error);
+                }
                 self.not_this_era(&Exchange { head: exchange.head, reply }, Era::Session).await
             }
         }
+    }
+
+    fn look_at_the_date(&mut self, head: &Head) {
+        let elapsed = self.conversation.visit().elapsed();
+        self.trail.remarks.push(clock_skew::remark(&head.headers, self.at, elapsed));
+    }
+
+    fn note_dates(&mut self, error: &RpcError) {
+        self.unknown_dates |= !error.supported.is_empty() && !error.supported.iter().any(|date| dates::is_known(date));
     }
 
     /// Another date for an error that names some: -32602 at the legacy dates, -32022 of a modern-only server.
@@ -318,6 +351,7 @@ impl Opener<'_, '_> {
         let is_confirmed = named.as_deref().is_some_and(dates::is_legacy);
         let date = named.unwrap_or_else(|| offer.clone());
         self.trail.evidence.push("initialize was answered with a result".to_owned());
+        self.look_at_the_date(head);
         begin_session(self.conversation, head, &date).await;
         let has_session = self.conversation.session().is_some();
         Next::Done(Opened::Ready(Box::new(Ready {
@@ -345,7 +379,7 @@ impl Opener<'_, '_> {
                     trouble,
                 });
             }
-            _ if trouble.kind == UnseenKind::Blocked => return Some(Next::Done(self.failed(trouble))),
+            _ if trouble.kind == UnseenKind::Blocked => return Some(Next::Done(self.blocked(status, trouble))),
             _ => return None,
         }
         if self.tried.is_empty() && !self.conversation.is_single() {
@@ -361,8 +395,8 @@ impl Opener<'_, '_> {
         match (self.conversation.face(), guard) {
             (Face::Stranger, Some(at)) => Opened::Guarded(refusals.swap_remove(at).challenge),
             (Face::Stranger | Face::Auth, _) => {
-                let last = refusals.pop().map(|refusal| refusal.trouble);
-                self.failed(last.unwrap_or_else(no_common_date))
+                let last = refusals.pop().map(|refusal| refusal.trouble).unwrap_or_else(no_common_date);
+                self.blocked(StatusCode::FORBIDDEN, last)
             }
         }
     }
@@ -480,8 +514,30 @@ impl Opener<'_, '_> {
     }
 
     fn failed(&mut self, trouble: Trouble) -> Opened {
-        if let Some(remark) = remark(&trouble) {
-            self.trail.remarks.push(remark);
+        self.trail.remarks.extend(self.remark(&trouble));
+        Opened::Failed(trouble.into())
+    }
+
+    /// The check that a failed opening decides; what no answer, a limit or 5xx kept us from seeing decides none.
+    fn remark(&self, trouble: &Trouble) -> Option<Remark> {
+        if !trouble.is_answer() {
+            return None;
+        }
+        if self.unknown_dates {
+            return Some(Remark::finding("mcp.protocol-version-unknown", "the dates that its error names"));
+        }
+        Some(match (self.dateless, self.succeeded) {
+            (true, _) => Remark::finding("mcp.discover-fields-missing", "no supportedVersions"),
+            (false, true) => Remark::finding("mcp.not-jsonrpc", trouble.detail.as_str()),
+            (false, false) => Remark::finding("mcp.no-endpoint", trouble.detail.as_str()),
+        })
+    }
+
+    /// A refusal without a challenge, where a stranger should get one.
+    fn blocked(&mut self, status: StatusCode, trouble: Trouble) -> Opened {
+        let belongs = matches!(status, StatusCode::FORBIDDEN | StatusCode::PROXY_AUTHENTICATION_REQUIRED);
+        if belongs && trouble.kind == UnseenKind::Blocked && self.conversation.face() == Face::Stranger {
+            self.trail.remarks.push(Remark::finding("auth.blocked-by-gateway", trouble.detail.as_str()));
         }
         Opened::Failed(trouble.into())
     }
@@ -512,16 +568,4 @@ fn decides_nothing(exchange: &Exchange, trouble: &Trouble) -> bool {
 /// "Method not found", under whatever status.
 pub(super) fn is_missing_method(reply: &Reply) -> bool {
     matches!(reply, Reply::Error(error) if error.code == jsonrpc::METHOD_NOT_FOUND)
-}
-
-/// The checks that a failed opening decides.
-fn remark(trouble: &Trouble) -> Option<Remark> {
-    let rule = if matches!(trouble.kind, UnseenKind::InvalidJson | UnseenKind::InvalidJsonrpc) {
-        "mcp.not-jsonrpc"
-    } else if trouble.kind == UnseenKind::HttpStatus {
-        "mcp.no-endpoint"
-    } else {
-        return None;
-    };
-    Some(Remark { rule, case: "-", evidence: trouble.detail.clone() })
 }

@@ -46,13 +46,13 @@ pub(super) fn observation(visit: &Visit<'_>, ask: &Ask<'_>, mcp: Detection, repo
             }
         }
     }
-    // Blocked comes first, and alone: a refusal says nothing about conformance.
+    // Blocked comes first, and alone: a refusal says nothing about conformance but how it refuses.
     if matches!(outcome, Outcome::Blocked | Outcome::RateLimited) {
-        observation.remarks.clear();
+        observation.remarks.retain(|remark| remark.rule == "auth.blocked-by-gateway");
     }
     if let Some(package) = ask.target.endpoint.command().and_then(pinned::unpinned) {
         let evidence = format!("no version of {}", text::quoted(package, 200));
-        observation.remarks.push(Remark { rule: "scan.command-unpinned", case: "-", evidence });
+        observation.remarks.push(Remark::finding("scan.command-unpinned", evidence));
     }
     observation
 }
@@ -174,7 +174,7 @@ fn asked(ask: &Ask<'_>, reports: &[FaceReport]) -> Asked {
         identity: tls
             .and_then(|tls| tls.identity.as_ref())
             .map(|identity| written(&[&identity.certificate.to_string_lossy(), &identity.key.to_string()])),
-        tier: "passive".to_owned(),
+        tier: ask.target.tier.as_str().to_owned(),
         credential: ask.credential.map(|credential| credential.name.clone()),
         anonymous: ask.credential.is_none() || ask.target.anonymous,
     }

@@ -11,11 +11,11 @@ mod peer;
 mod real;
 mod redirects;
 mod refusals;
+mod seldom;
 mod sessions;
 mod stdio;
 mod stream;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,8 +27,9 @@ use crate::model::endpoint::Command;
 use crate::model::facet::{Facet, FacetName, UnseenKind};
 use crate::model::inventory::Target;
 use crate::model::json::Json;
-use crate::model::observation::{Echo, Found, Kept, Observation, RawFacet, RawRead, Transport};
+use crate::model::observation::{Echo, Found, Kept, Observation, RawFacet, RawRead, Remark, Transport};
 use crate::model::secret::TextOrSecret;
+use crate::model::snapshot::CheckVerdict;
 use crate::model::target::Kind;
 use crate::net::{Door, DoorSettings, Launch, NoSecrets, Roots, SystemResolver};
 
@@ -41,9 +42,10 @@ struct Scan<'a> {
     transport: Option<Transport>,
     second_read: SecondRead,
     probe_only: bool,
-    known: Option<Echo>,
-    /// What stands of documents: tests that are not about them look at none.
+    /// What is looked at only now and then stands as it was.
     kept: Option<Arc<Kept>>,
+    before: Option<Arc<Kept>>,
+    known: Option<Echo>,
     endpoint: Option<Found>,
     scrub: &'a dyn crate::net::Scrub,
 }
@@ -61,8 +63,9 @@ fn scan(url: &Url) -> Scan<'static> {
         transport: None,
         second_read: SecondRead::Same,
         probe_only: false,
+        kept: Some(Arc::new(kept(&[]))),
+        before: None,
         known: None,
-        kept: Some(Arc::new(Kept { at: Timestamp::UNIX_EPOCH, facets: BTreeMap::new(), remarks: Vec::new() })),
         endpoint: None,
         scrub: &NoSecrets,
     }
@@ -78,6 +81,11 @@ fn launch(command: &Command) -> Launch {
     let env = path.into_iter().chain(written).collect();
     let cwd = command.cwd.clone().unwrap_or_else(|| "/".into());
     Launch { program: command.program.clone(), args: command.args.clone(), env, cwd }
+}
+
+/// What was kept of a scan that remarked this.
+fn kept(remarks: &[Remark]) -> Kept {
+    Kept { at: Timestamp::UNIX_EPOCH, facets: std::collections::BTreeMap::new(), remarks: remarks.to_vec() }
 }
 
 fn door() -> Door {
@@ -105,6 +113,7 @@ impl Scan<'_> {
             second_read: self.second_read,
             probe_only: self.probe_only,
             kept: self.kept.as_ref(),
+            before: self.before.as_ref(),
             known: self.known.as_ref(),
             scrub: self.scrub,
             trust: crate::net::Trust::Door,
@@ -186,6 +195,15 @@ fn sights(observation: &Observation) -> Vec<String> {
     observation.sights.iter().map(|sight| format!("{}/{} {}", sight.rule, sight.case, place(&sight.place))).collect()
 }
 
+/// The rules of what was found; the clock of these scans stands still, so that of the peer is ahead of it.
 fn remarks(observation: &Observation) -> Vec<&'static str> {
-    observation.remarks.iter().map(|remark| remark.rule).collect()
+    let told = |remark: &&Remark| remark.verdict == CheckVerdict::Finding && remark.rule != "scan.clock-skew";
+    let found = observation.remarks.iter().filter(told);
+    found.map(|remark| remark.rule).collect()
+}
+
+/// What was said to `rule`, in a word.
+fn said(observation: &Observation, rule: &str) -> Option<(CheckVerdict, String)> {
+    let remark = observation.remarks.iter().find(|remark| remark.rule == rule)?;
+    Some((remark.verdict, remark.evidence.clone()))
 }

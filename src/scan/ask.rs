@@ -43,6 +43,8 @@ pub struct AskManner<'a> {
     pub probe_only: bool,
     /// What is not looked at in every scan, while it need not be.
     pub kept: Option<&'a Arc<Kept>>,
+    /// The same of before, however old.
+    pub before: Option<&'a Arc<Kept>>,
     /// By what a scan is known to have brought nothing new.
     pub known: Option<&'a Echo>,
 }
@@ -78,6 +80,7 @@ pub async fn look(door: &Door, target: &Target, environment: &Environment, now: 
         fresh: true,
         probe_only: false,
         kept: None,
+        before: None,
         known: None,
     };
     let observation = observe(door, target, environment, &manner, now).await;
@@ -111,6 +114,7 @@ async fn observe(
         second_read: if manner.fresh { SecondRead::Fresh } else { SecondRead::Same },
         probe_only: manner.probe_only,
         kept: manner.kept,
+        before: manner.before,
         known: manner.known,
         scrub: &scrub,
         trust: brought.trust(),

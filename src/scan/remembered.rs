@@ -62,6 +62,7 @@ pub(super) fn wishes(target: &Target) -> u64 {
     target.endpoint.hash(&mut hasher);
     target.policy.hash(&mut hasher);
     target.anonymous.hash(&mut hasher);
+    target.tier.hash(&mut hasher);
     target.auth.as_ref().map(Auth::name).hash(&mut hasher);
     target.tls.hash(&mut hasher);
     target.headers.iter().for_each(|(name, _)| name.hash(&mut hasher));

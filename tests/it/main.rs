@@ -32,6 +32,8 @@ mod first_round;
 #[cfg(test)]
 mod gap;
 #[cfg(test)]
+mod handshake_checks;
+#[cfg(test)]
 mod init;
 #[cfg(test)]
 mod layers;
@@ -39,6 +41,8 @@ mod layers;
 mod logs;
 #[cfg(test)]
 mod month;
+#[cfg(test)]
+mod negative_tier;
 #[cfg(test)]
 mod outage;
 #[cfg(test)]

@@ -28,9 +28,12 @@ const NAME_LINES: usize = 3;
 pub(in crate::cli) fn page(snapshot: &Snapshot, observation: &Observation, style: Style) -> String {
     let mut view = View { out: String::new(), style };
     view.head(snapshot);
-    // Where nothing was seen, nothing is shown and nothing was checked.
-    if snapshot.facets.values().any(|state| !matches!(state, FacetState::Unseen { .. })) {
+    // Where nothing was seen, nothing is shown, and only what answered in its place can be found fault with.
+    let seen_any = snapshot.facets.values().any(|state| !matches!(state, FacetState::Unseen { .. }));
+    if seen_any {
         view.shows(snapshot);
+    }
+    if seen_any || snapshot.checks.iter().any(|check| check.verdict == CheckVerdict::Finding) {
         view.findings(&snapshot.checks);
     }
     view.not_read(snapshot, observation);
@@ -98,15 +101,16 @@ impl View {
 
     fn findings(&mut self, checks: &[Check]) {
         let findings: Vec<&Check> = checks.iter().filter(|check| check.verdict == CheckVerdict::Finding).collect();
-        let passed = checks.iter().filter(|check| check.verdict == CheckVerdict::Passed).count();
+        let count = |verdict| checks.iter().filter(|check| check.verdict == verdict).count();
+        let (passed, skipped) = (count(CheckVerdict::Passed), count(CheckVerdict::Skipped));
         self.line("");
         if findings.is_empty() {
-            let nothing = format!("no findings; {passed} checks passed");
+            let nothing = format!("no findings; {passed} checks passed, {skipped} skipped");
             let nothing = self.style.paint(Paint::Good, &nothing);
             self.line(&nothing);
             return;
         }
-        self.heading(&format!("FINDINGS ({}; {passed} checks passed)", findings.len()));
+        self.heading(&format!("FINDINGS ({}; {passed} checks passed, {skipped} skipped)", findings.len()));
         for severity in Severity::ALL.into_iter().rev() {
             for check in findings.iter().filter(|check| check.severity == severity) {
                 self.finding(check);

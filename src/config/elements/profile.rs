@@ -28,6 +28,7 @@ pub(in crate::config) const KEYS: &[Element] = &[
     wishes::SCAN_TIMEOUT,
     wishes::ANONYMOUS,
     wishes::END_SESSION,
+    wishes::TIER,
     wishes::BASELINE,
     wishes::CONFIRM,
     wishes::IGNORE,
@@ -182,12 +183,12 @@ mod tests {
                 format!("`egress` needs `hosts`; {why}"),
                 "this is no name of a profile: it has 1 to 64 letters, digits, `-`, `_` and `.`".to_owned(),
                 "the profile `f` has to be a map of `hosts`, `auth`, `headers`, `tls`, `labels`, `timeout`, `scan_timeout`, \
-                 `anonymous`, `end_session`, `baseline`, `confirm`, `ignore`, `severity`, `auto_accept`, `trust`, \
+                 `anonymous`, `end_session`, `tier`, `baseline`, `confirm`, `ignore`, `severity`, `auto_accept`, `trust`, \
                  `egress`, this is a list"
                     .to_owned(),
                 "a request may take 2m, its whole scan only 1m; raise `scan_timeout` or lower `timeout`".to_owned(),
                 "unknown key `url` in a profile; known here: hosts, auth, headers, tls, labels, timeout, scan_timeout, \
-                 anonymous, end_session, baseline, confirm, ignore, severity, auto_accept, trust, egress"
+                 anonymous, end_session, tier, baseline, confirm, ignore, severity, auto_accept, trust, egress"
                     .to_owned(),
             ]
         );

@@ -52,6 +52,7 @@ pub(in crate::config) const KEYS: &[Element] = &[
     Element::new("paused", Shape::Flag, "known, not scanned").also_called(&["disabled"]),
     wishes::ANONYMOUS,
     wishes::END_SESSION,
+    wishes::TIER,
     wishes::BASELINE,
     wishes::CONFIRM,
     wishes::IGNORE,
@@ -249,6 +250,7 @@ impl Draft {
             anonymous: wishes.anonymous.unwrap_or(true),
             end_session: wishes.end_session.unwrap_or(true),
             tls: wishes.tls,
+            tier: wishes.tier.unwrap_or_default(),
             baseline: wishes.baseline.unwrap_or_default(),
             egress_allow: wishes.egress_allow.unwrap_or_default(),
             policy: Policy {
@@ -354,6 +356,7 @@ mod tests {
                 anonymous: true,
                 end_session: true,
                 tls: None,
+                tier: crate::model::inventory::Tier::Passive,
                 baseline: BaselineMode::FirstSeen,
                 egress_allow: Vec::new(),
                 policy: crate::model::policy::Policy::default(),
@@ -435,7 +438,7 @@ mod tests {
     #[test]
     fn all_that_is_wrong_with_a_target_is_said_at_once() {
         insta::assert_snapshot!(
-            refused("{ name: a, kind: a2a, url: a.example, paused: no, labels: [x], evry: 5m, tier: negative }", finished)
+            refused("{ name: a, kind: a2a, url: a.example, paused: no, labels: [x], evry: 5m, active: true }", finished)
                 .join("\n"),
             @r#"
     a target has no `id`; add `id`: the target's id
@@ -445,7 +448,7 @@ mod tests {
     `paused` has to be true or false, this is a text
     `labels` has to be a map, each value a text, this is a list
     unknown key `evry` in a target; did you mean `every`?
-    unknown key `tier` in a target; known here: id, kind, url, command, env, cwd, every, schedule, timeout, scan_timeout, auth, labels, headers, tls, paused, anonymous, end_session, baseline, confirm, ignore, severity, auto_accept, trust, consumers, profile, was, egress
+    unknown key `active` in a target; known here: id, kind, url, command, env, cwd, every, schedule, timeout, scan_timeout, auth, labels, headers, tls, paused, anonymous, end_session, tier, baseline, confirm, ignore, severity, auto_accept, trust, consumers, profile, was, egress
     "#
         );
     }

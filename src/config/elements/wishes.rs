@@ -9,12 +9,13 @@ use super::super::reader::{Fields, Reader};
 use super::super::tree::Node;
 use super::defaults::LIMIT;
 use super::{Element, Shape, auth, baseline, confirm, duration, egress, flag, headers, labels, tls, wish, word};
-use crate::model::inventory::{Auth, TargetTls};
+use crate::model::inventory::{Auth, TargetTls, Tier};
 use crate::model::policy::{AutoAccept, Ignore, Reweigh};
 use crate::model::secret::TextOrSecret;
 use crate::model::target::BaselineMode;
 
 const TRUST_WORDS: &[&str] = &["hints"];
+const TIERS: &[&str] = &["passive", "negative"];
 
 pub(in crate::config) const TIMEOUT: Element =
     Element::new("timeout", Shape::Duration(LIMIT), "limit of one request; 20s when not given");
@@ -32,6 +33,11 @@ pub(in crate::config) const ANONYMOUS: Element =
     Element::new("anonymous", Shape::Flag, "whether the stranger's face is watched too, beside our credential's");
 pub(in crate::config) const END_SESSION: Element =
     Element::new("end_session", Shape::Flag, "whether sessions are ended by DELETE");
+pub(in crate::config) const TIER: Element = Element::new(
+    "tier",
+    Shape::Word(TIERS),
+    "`negative`: now and then it is also asked oddly, as with a foreign `Origin`; such requests change nothing",
+);
 pub(in crate::config) const BASELINE: Element =
     Element::new("baseline", Shape::Word(baseline::WORDS), "how it gets what it is held to");
 pub(in crate::config) const EGRESS: Element =
@@ -66,6 +72,7 @@ pub(in crate::config) struct Wishes {
     pub(in crate::config) tls: Option<TargetTls>,
     pub(in crate::config) anonymous: Option<bool>,
     pub(in crate::config) end_session: Option<bool>,
+    pub(in crate::config) tier: Option<Tier>,
     pub(in crate::config) baseline: Option<BaselineMode>,
     pub(in crate::config) egress_allow: Option<Vec<IpNet>>,
     pub(in crate::config) confirm: confirm::Wish,
@@ -91,6 +98,7 @@ pub(in crate::config) fn decode(reader: &mut Reader<'_>, fields: &Fields<'_>) ->
         tls: fields.read(reader, "tls", tls::decode),
         anonymous: fields.read(reader, "anonymous", flag::decode),
         end_session: fields.read(reader, "end_session", flag::decode),
+        tier: fields.read(reader, "tier", tier),
         baseline: fields.read(reader, "baseline", baseline::decode),
         egress_allow: fields.read(reader, "egress", egress::decode),
         confirm: fields.read(reader, "confirm", confirm::decode).unwrap_or_default(),
@@ -103,6 +111,11 @@ pub(in crate::config) fn decode(reader: &mut Reader<'_>, fields: &Fields<'_>) ->
 
 fn trust(reader: &mut Reader<'_>, node: &Node) -> Option<()> {
     word::decode(reader, node, "trust in a server", TRUST_WORDS, |word| TRUST_WORDS.contains(&word).then_some(()))
+}
+
+fn tier(reader: &mut Reader<'_>, node: &Node) -> Option<Tier> {
+    let named = |word: &str| [Tier::Passive, Tier::Negative].into_iter().find(|tier| tier.as_str() == word);
+    word::decode(reader, node, "tier", TIERS, named)
 }
 
 impl Wishes {
@@ -141,6 +154,7 @@ impl Wishes {
             tls: self.tls.or_else(|| profile.tls.clone()),
             anonymous: self.anonymous.or(profile.anonymous),
             end_session: self.end_session.or(profile.end_session),
+            tier: self.tier.or(profile.tier),
             baseline: self.baseline.or(profile.baseline),
             egress_allow: self.egress_allow.or_else(|| profile.egress_allow.clone()),
             confirm: self.confirm.or(profile.confirm),

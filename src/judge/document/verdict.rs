@@ -19,9 +19,10 @@ pub fn verdict(snapshot: &Snapshot) -> Verdict {
     let worst = findings.map(|check| check.status).max().unwrap_or(CheckStatus::None);
     let seen_any = snapshot.facets.values().any(|state| !matches!(state, FacetState::Unseen { .. }));
     let word = match worst {
-        _ if !seen_any || snapshot.outcome == Outcome::Error => "error",
         CheckStatus::Error => "error",
+        // What was answered is judged, also where it was no MCP.
         CheckStatus::Fail => "fail",
+        CheckStatus::Warning | CheckStatus::None if !seen_any || snapshot.outcome == Outcome::Error => "error",
         CheckStatus::Warning => "warning",
         CheckStatus::None => "ok",
     };

@@ -9,6 +9,7 @@ mod base;
 mod conversation;
 mod handshake;
 mod hints;
+mod negative;
 mod network;
 mod prompts;
 mod resources;
@@ -23,6 +24,7 @@ pub(super) static FAMILIES: &[&[Rule]] = &[
     network::RULES,
     tls::RULES,
     conversation::RULES,
+    negative::RULES,
     handshake::RULES,
     tools::RULES,
     schemas::RULES,

@@ -129,7 +129,7 @@ fn a_declared_capability_without_its_list_and_a_remark_of_the_conversation_are_f
         ("mcp.handshake", RawFacet::Seen(vec![handshake])),
         ("mcp.tools", RawFacet::Absent { note: Some("method not found".to_owned()) }),
     ]);
-    seen.remarks.push(Remark { rule: "mcp.session-id-weak", case: "-", evidence: "8 characters".to_owned() });
+    seen.remarks.push(Remark::finding("mcp.session-id-weak", "8 characters"));
     let snapshot = snapshot(&seen, &target(), &Memory::default());
     assert!(finding(&snapshot, "mcp.capability-mismatch").is_some());
     let weak = finding(&snapshot, "mcp.session-id-weak").unwrap();

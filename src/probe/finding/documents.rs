@@ -137,9 +137,7 @@ impl Documents {
     pub(in crate::probe) fn remarks(&self) -> Vec<Remark> {
         let crossed = self.all().filter_map(Looked::found).filter(|found| found.crossed);
         let evidence = |found: &Found| format!("the document came from {}", super::shown(&found.at));
-        crossed
-            .map(|found| Remark { rule: "net.redirect-cross-origin", case: "-", evidence: evidence(found) })
-            .collect()
+        crossed.map(|found| Remark::finding("net.redirect-cross-origin", evidence(found))).collect()
     }
 }
 

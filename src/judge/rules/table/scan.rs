@@ -255,6 +255,18 @@ pub(super) static RULES: &[Rule] = &[
         spec: SPEC,
     },
     Rule {
+        id: "scan.clock-skew",
+        aliases: &[],
+        kind: Kind::Outcome,
+        cases: &[case("-", Some(Low), &[O], None, Fold::Case, Some(Class::Sight))],
+        title: "the server's clock is more than five minutes from ours",
+        head: "clocks that differ",
+        noun: "",
+        why: "tokens and signatures are refused before their time or taken after it.",
+        remedy: "which of the two clocks is wrong?",
+        spec: "https://www.rfc-editor.org/rfc/rfc9110#section-6.6.1",
+    },
+    Rule {
         id: "x.protocol-state-fell",
         aliases: &[],
         kind: Kind::Drift,
