@@ -13,6 +13,7 @@ use crate::model::snapshot::CheckStatus;
 
 mod annotations;
 mod auth;
+mod cards;
 mod common;
 mod dates;
 mod document;
@@ -32,6 +33,7 @@ mod transport;
 
 pub(super) use annotations::contradiction;
 pub(super) use auth::judge as judge_challenge;
+pub(super) use cards::{judge_card, judge_catalog};
 pub(super) use dates::{Dates, knows_capability};
 pub(super) use document::judge as judge_document;
 pub(super) use handshake::judge as judge_handshake;

@@ -6,6 +6,7 @@ use crate::model::snapshot::CheckStatus;
 
 mod auth;
 mod base;
+mod cards;
 mod conversation;
 mod handshake;
 mod hints;
@@ -20,6 +21,7 @@ mod tools;
 pub(super) static FAMILIES: &[&[Rule]] = &[
     scan::RULES,
     network::RULES,
+    cards::RULES,
     conversation::RULES,
     handshake::RULES,
     tools::RULES,

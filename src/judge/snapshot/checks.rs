@@ -9,7 +9,7 @@ use crate::model::observation::Remark;
 use crate::model::snapshot::{Check, Snapshot};
 
 use super::finding::{check, skipped};
-use super::items;
+use super::{cards, items};
 
 /// The newest date there is.
 const NEWEST: &str = "2026-07-28";
@@ -26,6 +26,7 @@ pub(super) fn all(snapshot: &Snapshot, remarks: &[Remark]) -> Vec<Check> {
     let mut out: Vec<Check> = remarks.iter().map(remark).collect();
     out.push(ambiguous(snapshot));
     out.extend(items::hidden(snapshot));
+    out.extend(cards::checks(snapshot));
     for face in faces(snapshot) {
         match snapshot.facets.get(&FacetName::of(Facet::McpHandshake, face)) {
             Some(FacetState::Seen(seen)) => {
