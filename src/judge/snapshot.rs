@@ -13,6 +13,7 @@ use crate::model::observation::Observation;
 use crate::model::snapshot::{Coverage, MODEL, Snapshot};
 use crate::model::target::TargetSummary;
 
+mod cards;
 mod checks;
 mod finding;
 mod items;

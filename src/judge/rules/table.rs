@@ -6,6 +6,7 @@ use crate::model::snapshot::CheckStatus;
 
 mod auth;
 mod base;
+mod cards;
 mod conversation;
 mod handshake;
 mod hints;
@@ -23,6 +24,7 @@ pub(super) static FAMILIES: &[&[Rule]] = &[
     scan::RULES,
     network::RULES,
     tls::RULES,
+    cards::RULES,
     conversation::RULES,
     negative::RULES,
     handshake::RULES,

@@ -35,7 +35,7 @@ fn fixtures(file: &str) -> Vec<Pair> {
     serde_saphyr::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
-const FAMILIES: [&str; 9] = [
+const FAMILIES: [&str; 10] = [
     "tools.yaml",
     "schemas.yaml",
     "hints.yaml",
@@ -45,6 +45,7 @@ const FAMILIES: [&str; 9] = [
     "transport.yaml",
     "tls.yaml",
     "auth.yaml",
+    "cards.yaml",
 ];
 
 fn raw(value: Option<&serde_json::Value>) -> RawFacet {
@@ -131,6 +132,16 @@ fn hints_lower_a_severity_where_they_are_trusted_and_nowhere_else() {
     for (what, tool) in cases {
         assert_eq!(new_tool(&tool, true), "tool.added/plain medium", "{what}");
     }
+}
+
+#[test]
+fn how_a_document_may_be_cached_is_said_beside_what_changed_in_it() {
+    let page = |text: &str, control: &str| serde_json::json!({"at": "https://a.example/c", "document": {"title": text}, "cache": {"control": [control], "etag": false}});
+    let (old, new) = (page("A", "public"), page("B", "no-store"));
+    let (old, new) = (holding("mcp.card", Some(&old)), holding("mcp.card", Some(&new)));
+    let drifts = judge(&new.target.id, &NO_POLICY, &held_to(&old), &Memory::default(), &new, &[]).drifts;
+    let notes: Vec<&str> = drifts.iter().flat_map(|drift| &drift.notes).map(|note| note.rule.as_str()).collect();
+    assert_eq!((drifts.len(), notes), (1, vec!["net.cache-policy-changed"]));
 }
 
 #[test]
@@ -276,7 +287,19 @@ fn the_page_of_rules_is_current() {
 }
 
 /// Rules of ours that the catalogue does not have.
-const ADDED: [&str; 3] = ["res.duplicate-uri", "prompt.duplicate-name", "mcp.item-unnamed"];
+const ADDED: [&str; 11] = [
+    "res.duplicate-uri",
+    "prompt.duplicate-name",
+    "mcp.item-unnamed",
+    "mcp.endpoint-moved",
+    "mcp.card-added",
+    "mcp.card-removed",
+    "mcp.card-remote-changed",
+    "mcp.card-header-required",
+    "mcp.card-text-changed",
+    "mcp.card-version-changed",
+    "mcp.catalog-changed",
+];
 
 /// Cases of ours that it does not have: they are only ever skipped.
 const ADDED_CASES: [(&str, &str); 2] =

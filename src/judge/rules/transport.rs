@@ -42,7 +42,7 @@ pub(in crate::judge) fn judge(accepted: &[Json], seen: &[Json], handshake_tells:
             name => out.push(Draft::other(member, message(&shown(name)))),
         }
     }
-    out.extend(network::judge(&changed));
+    out.extend(network::judge(&root, &changed));
     out
 }
 

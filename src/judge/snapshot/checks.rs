@@ -10,7 +10,7 @@ use crate::model::observation::{Observation, Remark};
 use crate::model::snapshot::{Check, CheckVerdict, Snapshot};
 
 use super::finding::{check, skipped};
-use super::{items, tls};
+use super::{cards, items, tls};
 
 mod conversation;
 mod handshake;
@@ -31,6 +31,7 @@ pub(super) fn all(snapshot: &Snapshot, observation: &Observation) -> Vec<Check> 
     out.push(unpinned(snapshot));
     out.push(ambiguous(snapshot));
     out.extend(items::hidden(snapshot));
+    out.extend(cards::checks(snapshot));
     out.extend(tls::expiring(snapshot));
     let varies =
         |remark: &Remark| remark.rule == "mcp.list-varies-by-connection" && remark.verdict == CheckVerdict::Finding;
