@@ -26,6 +26,10 @@ fn negative(peer: &Peer) -> Scan<'static> {
     scan
 }
 
+fn gets(peer: &Peer) -> Vec<Asked> {
+    peer.asked_here().into_iter().filter(|asked| asked.verb == http::Method::GET).collect()
+}
+
 fn passed() -> Option<(CheckVerdict, String)> {
     Some((CheckVerdict::Passed, String::new()))
 }
@@ -36,21 +40,21 @@ fn verdict(seen: &Observation, rule: &str) -> Option<CheckVerdict> {
 
 #[tokio::test]
 async fn get_is_asked_once_in_the_session_and_the_stream_is_left() {
-    let peer = Peer::start(|asked, _| match asked.method() {
+    let peer = Peer::endpoint(|asked, _| match asked.method() {
         "GET" => super::peer::open_events(vec![": hello\n\n".to_owned()]),
         _ => legacy().answer(asked),
     })
     .await;
     let seen = whole(&peer).run().await;
     assert_eq!(said(&seen, "mcp.get-not-sse"), passed());
-    let gets = peer.asked_for("GET");
-    assert_eq!(gets.len(), 1);
-    assert_eq!(gets[0].header("mcp-session-id"), Some(ID));
-    assert_eq!(gets[0].header("accept"), Some("text/event-stream"));
-    assert_eq!(gets[0].header("mcp-protocol-version"), Some("2025-11-25"));
+    let asked = gets(&peer);
+    assert_eq!(asked.len(), 1);
+    assert_eq!(asked[0].header("mcp-session-id"), Some(ID));
+    assert_eq!(asked[0].header("accept"), Some("text/event-stream"));
+    assert_eq!(asked[0].header("mcp-protocol-version"), Some("2025-11-25"));
     let again = Scan { kept: seen.kept.clone(), second_read: SecondRead::Same, ..whole(&peer) }.run().await;
     assert_eq!(said(&again, "mcp.get-not-sse"), passed(), "it stands");
-    assert_eq!(peer.asked_for("GET").len(), 1, "and is not asked again");
+    assert_eq!(gets(&peer).len(), 1, "and is not asked again");
 }
 
 #[tokio::test]
@@ -63,7 +67,7 @@ async fn get_without_a_stream_is_found_and_a_refusal_says_nothing() {
         (429, "text/html", CheckVerdict::Skipped),
         (500, "text/html", CheckVerdict::Skipped),
     ] {
-        let peer = Peer::start(move |asked, _| match asked.method() {
+        let peer = Peer::endpoint(move |asked, _| match asked.method() {
             "GET" => text(status, kind, "hello"),
             _ => legacy().answer(asked),
         })
@@ -76,9 +80,9 @@ async fn get_without_a_stream_is_found_and_a_refusal_says_nothing() {
 
 #[tokio::test]
 async fn a_modern_server_is_not_asked_for_a_stream() {
-    let peer = Peer::start(|asked, _| modern(asked, &[tool("a")])).await;
+    let peer = Peer::endpoint(|asked, _| modern(asked, &[tool("a")])).await;
     let seen = whole(&peer).run().await;
-    assert_eq!((said(&seen, "mcp.get-not-sse"), peer.asked_for("GET").len()), (None, 0));
+    assert_eq!((said(&seen, "mcp.get-not-sse"), gets(&peer).len()), (None, 0));
 }
 
 /// A server of sessions, with tools by session.
@@ -99,14 +103,14 @@ fn by_session(asked: &Asked, sessions: &AtomicUsize, odd: usize, even: usize) ->
 #[tokio::test]
 async fn a_list_that_depends_on_the_connection_is_told_from_one_that_is_never_the_same() {
     let sessions = AtomicUsize::new(0);
-    let peer = Peer::start(move |asked, _| by_session(asked, &sessions, 2, 3)).await;
+    let peer = Peer::endpoint(move |asked, _| by_session(asked, &sessions, 2, 3)).await;
     let seen = whole(&peer).run().await;
     assert_eq!(verdict(&seen, "mcp.list-varies-by-connection"), Some(CheckVerdict::Finding));
     assert_eq!(verdict(&seen, "mcp.session-id-weak"), Some(CheckVerdict::Passed));
     assert_eq!(peer.asked_for("tools/list").len(), 3);
 
     let reads = AtomicUsize::new(0);
-    let peer = Peer::start(move |asked, _| match asked.method() {
+    let peer = Peer::endpoint(move |asked, _| match asked.method() {
         "tools/list" => {
             let count = if reads.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) { 1 } else { 2 };
             let tools: Vec<_> = (0..count).map(|number| tool(&format!("t{number}"))).collect();
@@ -119,7 +123,7 @@ async fn a_list_that_depends_on_the_connection_is_told_from_one_that_is_never_th
     assert_eq!(verdict(&seen, "mcp.list-varies-by-connection"), Some(CheckVerdict::Skipped));
 
     let sessions = AtomicUsize::new(0);
-    let peer = Peer::start(move |asked, _| by_session(asked, &sessions, 2, 2)).await;
+    let peer = Peer::endpoint(move |asked, _| by_session(asked, &sessions, 2, 2)).await;
     let seen = whole(&peer).run().await;
     assert_eq!(verdict(&seen, "mcp.list-varies-by-connection"), Some(CheckVerdict::Passed));
     assert_eq!(peer.asked_for("tools/list").len(), 2, "what agrees is not asked again");
@@ -128,7 +132,7 @@ async fn a_list_that_depends_on_the_connection_is_told_from_one_that_is_never_th
 #[tokio::test]
 async fn what_two_connections_showed_stands_in_scans_that_have_but_one() {
     let known = Arc::new(kept(&[Remark::finding("mcp.session-id-weak", "two sessions have one id")]));
-    let peer = Peer::start(|asked, _| legacy().answer(asked)).await;
+    let peer = Peer::endpoint(|asked, _| legacy().answer(asked)).await;
     let seen = Scan { before: Some(known), second_read: SecondRead::Same, ..whole(&peer) }.run().await;
     assert_eq!(verdict(&seen, "mcp.session-id-weak"), Some(CheckVerdict::Finding));
     assert_eq!(verdict(&seen, "mcp.get-not-sse"), Some(CheckVerdict::Finding), "the rest is looked at anew");
@@ -150,25 +154,25 @@ use CheckVerdict::{Finding, Passed, Skipped};
 
 #[tokio::test]
 async fn nothing_odd_is_asked_of_a_target_that_does_not_want_it() {
-    let peer = Peer::start(|asked, _| modern(asked, &[tool("a")])).await;
+    let peer = Peer::endpoint(|asked, _| modern(asked, &[tool("a")])).await;
     let seen = whole(&peer).run().await;
     assert_eq!(verdicts(&seen), [None; 5]);
-    assert!(peer.asked().iter().all(|asked| asked.header("origin").is_none() && !asked.body["id"].is_null()));
+    assert!(peer.asked_here().iter().all(|asked| asked.header("origin").is_none() && !asked.body["id"].is_null()));
 }
 
 #[tokio::test]
 async fn a_server_that_takes_everything_is_found_out() {
-    let peer = Peer::start(|asked, _| modern(asked, &[tool("a")])).await;
+    let peer = Peer::endpoint(|asked, _| modern(asked, &[tool("a")])).await;
     let seen = negative(&peer).run().await;
     assert_eq!(verdicts(&seen), [Some(Skipped), Some(Finding), Some(Finding), Some(Finding), Some(Finding)]);
-    let odd: Vec<Asked> = peer.asked().into_iter().skip(3).collect();
+    let odd: Vec<Asked> = peer.asked_here().into_iter().skip(3).collect();
     assert_eq!(odd.len(), 4, "a few, and each once");
     assert_eq!(odd[0].header("origin"), Some("https://origin.invalid"));
     assert_eq!(odd[1].header("mcp-protocol-version"), Some("1900-01-01"));
     assert_eq!(odd[2].header("mcp-method"), Some("prompts/list"));
     assert!(odd[3].body["id"].is_null());
 
-    let peer = Peer::start(|asked, _| legacy().answer(asked)).await;
+    let peer = Peer::endpoint(|asked, _| legacy().answer(asked)).await;
     let seen = negative(&peer).run().await;
     assert_eq!(verdicts(&seen), [Some(Finding), Some(Finding), Some(Finding), Some(Skipped), Some(Finding)]);
     assert_eq!(peer.methods().last().map(String::as_str), Some("DELETE"), "its session is ended");
@@ -176,7 +180,7 @@ async fn a_server_that_takes_everything_is_found_out() {
 
 #[tokio::test]
 async fn a_server_that_refuses_what_is_odd_passes() {
-    let peer = Peer::start(|asked, _| {
+    let peer = Peer::endpoint(|asked, _| {
         let by_body = asked.body["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"].as_str();
         if asked.header("origin").is_some() {
             return empty(403);
@@ -197,7 +201,7 @@ async fn a_server_that_refuses_what_is_odd_passes() {
     assert_eq!(verdicts(&seen), [Some(Skipped), Some(Passed), Some(Passed), Some(Passed), Some(Passed)]);
 
     let initialized = AtomicUsize::new(0);
-    let peer = Peer::start(move |asked, _| {
+    let peer = Peer::endpoint(move |asked, _| {
         let stands = match asked.method() {
             "initialize" => {
                 initialized.store(0, Ordering::Relaxed);
@@ -227,21 +231,21 @@ async fn a_server_that_refuses_what_is_odd_passes() {
 
 #[tokio::test]
 async fn who_slows_us_down_is_asked_nothing_more_and_passes_nothing() {
-    let peer = Peer::start(|asked, _| match asked.header("origin") {
+    let peer = Peer::endpoint(|asked, _| match asked.header("origin") {
         Some(_) => empty(429),
         None => modern(asked, &[tool("a")]),
     })
     .await;
     let seen = negative(&peer).run().await;
     assert_eq!(verdicts(&seen), [Some(Skipped); 5]);
-    assert_eq!(peer.asked().len(), 4, "the one that was answered 429 is the last");
+    assert_eq!(peer.asked_here().len(), 4, "the one that was answered 429 is the last");
     assert_eq!(seen.outcome, crate::model::observation::Outcome::Ok, "what is odd says nothing of the scan");
 }
 
 #[tokio::test]
 async fn behind_a_door_nothing_odd_is_asked() {
-    let peer = Peer::start(|_, _| with_header(empty(401), "www-authenticate", "Bearer")).await;
+    let peer = Peer::endpoint(|_, _| with_header(empty(401), "www-authenticate", "Bearer")).await;
     let seen = negative(&peer).run().await;
     assert_eq!(verdicts(&seen), [Some(Skipped); 5]);
-    assert_eq!(peer.asked().len(), 2);
+    assert_eq!(peer.asked_here().len(), 2);
 }
