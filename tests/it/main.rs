@@ -74,6 +74,8 @@ mod support;
 #[cfg(test)]
 mod support_smoke;
 #[cfg(test)]
+mod tls;
+#[cfg(test)]
 mod upgrade;
 #[cfg(test)]
 mod walk;
