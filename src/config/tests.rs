@@ -132,7 +132,10 @@ fn the_examples_that_are_shipped_are_right_and_complete() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("driftd.yaml"), &main).unwrap();
     fs::write(directory.path().join("inventory.yaml"), &inventory).unwrap();
-    fs::write(directory.path().join("example-ca.pem"), "-----BEGIN CERTIFICATE-----\n").unwrap();
+    let authority = rcgen::generate_simple_self_signed(vec!["ca.example".to_owned()]).unwrap().cert.pem();
+    for name in ["example-ca.pem", "example-client.pem"] {
+        fs::write(directory.path().join(name), &authority).unwrap();
+    }
     fs::write(directory.path().join("smtp"), "correct horse\n").unwrap();
     fs::write(directory.path().join("oncall"), "0123456789abcdef0123456789abcdef\n").unwrap();
     let credentials = directory.path().to_str().unwrap();
@@ -140,7 +143,7 @@ fn the_examples_that_are_shipped_are_right_and_complete() {
     let config = load(&directory.path().join("driftd.yaml"), &environment).unwrap_or_else(|mistakes| {
         panic!("{mistakes}");
     });
-    assert_eq!((config.receivers.len(), config.routes.len(), config.targets.len()), (3, 3, 5));
+    assert_eq!((config.receivers.len(), config.routes.len(), config.targets.len()), (3, 3, 6));
     // No key is without an example.
     for (text, keys) in [
         (&main, daemon_file::KEYS),
@@ -165,6 +168,7 @@ fn the_examples_that_are_shipped_are_right_and_complete() {
         (&inventory, elements::target::KEYS),
         (&inventory, elements::defaults::KEYS),
         (&inventory, elements::cadence::KEYS),
+        (&inventory, elements::tls::KEYS),
     ] {
         for element in keys {
             assert!(text.contains(&format!("{}:", element.key)), "`{}` has no example", element.key);

@@ -78,6 +78,8 @@ mod support;
 #[cfg(test)]
 mod support_smoke;
 #[cfg(test)]
+mod tls;
+#[cfg(test)]
 mod transports;
 #[cfg(test)]
 mod upgrade;

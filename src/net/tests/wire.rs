@@ -16,7 +16,7 @@ use crate::net::{Door, DoorSettings, NetError, NoSecrets, Request, Resolver, Roo
 
 /// Names as a test says; it counts how often it is asked.
 #[derive(Debug, Default)]
-struct Names {
+pub(super) struct Names {
     known: BTreeMap<&'static str, Vec<&'static str>>,
     asked: AtomicUsize,
 }
@@ -32,12 +32,12 @@ impl Resolver for Names {
     }
 }
 
-fn names(known: &[(&'static str, &[&'static str])]) -> Arc<Names> {
+pub(super) fn names(known: &[(&'static str, &[&'static str])]) -> Arc<Names> {
     let known = known.iter().map(|(name, addresses)| (*name, addresses.to_vec())).collect();
     Arc::new(Names { known, asked: AtomicUsize::new(0) })
 }
 
-fn door(resolver: Arc<Names>, roots: Vec<rustls::pki_types::CertificateDer<'static>>) -> Door {
+pub(super) fn door(resolver: Arc<Names>, roots: Vec<rustls::pki_types::CertificateDer<'static>>) -> Door {
     Door::new(DoorSettings { contact: None, allow: Vec::new(), resolver, roots: Roots::Only(roots) }).unwrap()
 }
 
@@ -126,7 +126,7 @@ async fn nobody_listening_is_no_connection() {
 }
 
 /// A TLS server for `tls.test`, on a thread of its own; its port and certificate.
-fn serve_tls() -> (u16, rustls::pki_types::CertificateDer<'static>) {
+pub(super) fn serve_tls() -> (u16, rustls::pki_types::CertificateDer<'static>) {
     let made = rcgen::generate_simple_self_signed(vec!["tls.test".to_owned()]).unwrap();
     let certificate = made.cert.der().clone();
     let key = rustls::pki_types::PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
