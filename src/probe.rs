@@ -63,6 +63,8 @@ pub struct Ask<'a> {
     pub scrub: &'a dyn Scrub,
     /// Now.
     pub at: Timestamp,
+    /// What the machine's clock says, by which the clocks of peers are measured; a test does not move it.
+    pub machine: Timestamp,
 }
 
 impl std::fmt::Debug for Ask<'_> {

@@ -95,7 +95,7 @@ async fn stranger(visit: &Visit<'_>, ask: &Ask<'_>, first: First) -> FaceReport 
 
 async fn see(mut conversation: Conversation<'_>, ask: &Ask<'_>, first: First) -> FaceReport {
     let face = conversation.face();
-    let (opened, trail) = opening::open(&mut conversation, first, ask.at).await;
+    let (opened, trail) = opening::open(&mut conversation, first, ask).await;
     let mut report = match opened {
         Opened::Ready(ready) => Box::pin(listen(conversation, ask, *ready)).await,
         Opened::Guarded(challenge) => FaceReport::guarded(face, challenge),

@@ -9,6 +9,7 @@ use http::{HeaderName, HeaderValue};
 use jiff::Timestamp;
 use secrecy::{ExposeSecret as _, SecretString};
 
+use crate::clock::Clock;
 use crate::judge;
 use crate::model::inventory::{Auth, Target};
 use crate::model::memory::Memory;
@@ -93,6 +94,7 @@ async fn observe(
         known: manner.known,
         scrub: &scrub,
         at: now,
+        machine: Clock::system().now(),
     };
     probe::probe(door, &ask).await
 }
