@@ -35,7 +35,10 @@ pub(super) async fn compare(
     match Box::pin(lists::read(other, Facet::McpTools, ready, None, at)).await {
         ListEnd::Seen(third) if tools(visit, &third).await.as_ref() == Some(&two) => {
             let (one, two) = (one.len(), two.len());
-            Remark::finding(RULE, format!("a list of {one} tools on one connection, another of {two}, twice, on the next"))
+            Remark::finding(
+                RULE,
+                format!("a list of {one} tools on one connection, another of {two}, twice, on the next"),
+            )
         }
         ListEnd::Seen(_) => Remark::skipped(RULE, "the list changes from read to read"),
         ListEnd::Missing | ListEnd::Guarded(_) | ListEnd::Unseen(_) => {

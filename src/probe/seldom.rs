@@ -54,10 +54,8 @@ fn of_before(ask: &Ask<'_>) -> Vec<Remark> {
 /// `known`, and in place of what is said anew, `said`. What could not be decided anew stands as it was known.
 fn with(known: Vec<Remark>, said: Vec<Remark>) -> Vec<Remark> {
     let is_known = |remark: &Remark| known.iter().any(|known| known.rule == remark.rule);
-    let said: Vec<Remark> = said
-        .into_iter()
-        .filter(|remark| remark.verdict != CheckVerdict::Skipped || !is_known(remark))
-        .collect();
+    let said: Vec<Remark> =
+        said.into_iter().filter(|remark| remark.verdict != CheckVerdict::Skipped || !is_known(remark)).collect();
     let stays = |remark: &Remark| !said.iter().any(|new| new.rule == remark.rule);
     let mut all: Vec<Remark> = known.iter().filter(|remark| stays(remark)).cloned().collect();
     all.extend(said);
@@ -103,11 +101,7 @@ async fn odd(visit: &Visit<'_>, ask: &Ask<'_>, reports: &[FaceReport]) -> Vec<Re
         Some(First::Initialize(offer)) => Some(offer.clone()),
         Some(First::Discover) | None => None,
     };
-    let odd = Odd {
-        offer,
-        has_tools: matches!(tools, Some(RawFacet::Seen(_))),
-        end_session: ask.target.end_session,
-    };
+    let odd = Odd { offer, has_tools: matches!(tools, Some(RawFacet::Seen(_))), end_session: ask.target.end_session };
     negative::look(Conversation::new(visit, report.face, private, false), &odd).await
 }
 

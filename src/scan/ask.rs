@@ -63,7 +63,15 @@ impl Eye for Conversations {
 
 /// One look at `target`, judged against nothing: for `driftd scan`, which has no past.
 pub async fn look(door: &Door, target: &Target, environment: &Environment, now: Timestamp) -> (Observation, Snapshot) {
-    let manner = AskManner { date: None, known_class: None, fresh: true, probe_only: false, kept: None, before: None, known: None };
+    let manner = AskManner {
+        date: None,
+        known_class: None,
+        fresh: true,
+        probe_only: false,
+        kept: None,
+        before: None,
+        known: None,
+    };
     let observation = observe(door, target, environment, &manner, now).await;
     let snapshot = judge::snapshot::snapshot(&observation, &target.summary(), &Memory::default());
     (observation, snapshot)

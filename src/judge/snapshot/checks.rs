@@ -30,9 +30,8 @@ pub(super) fn all(snapshot: &Snapshot, observation: &Observation) -> Vec<Check> 
     out.extend(conversation::door(snapshot, observation));
     out.push(ambiguous(snapshot));
     out.extend(items::hidden(snapshot));
-    let varies = |remark: &Remark| {
-        remark.rule == "mcp.list-varies-by-connection" && remark.verdict == CheckVerdict::Finding
-    };
+    let varies =
+        |remark: &Remark| remark.rule == "mcp.list-varies-by-connection" && remark.verdict == CheckVerdict::Finding;
     let by_connection = observation.remarks.iter().any(varies);
     for face in faces(snapshot) {
         out.extend(handshake::all(snapshot, face));
@@ -94,8 +93,7 @@ fn ambiguous(snapshot: &Snapshot) -> Check {
     if seen.is_empty() {
         return skipped("scan.json-ambiguous", "-", "no document was read");
     }
-    let told =
-        seen.iter().flat_map(|(name, seen)| seen.ambiguities.iter().map(move |text| format!("{name}: {text}")));
+    let told = seen.iter().flat_map(|(name, seen)| seen.ambiguities.iter().map(move |text| format!("{name}: {text}")));
     check("scan.json-ambiguous", "-", &told.collect::<Vec<_>>())
 }
 
