@@ -78,6 +78,8 @@ pub struct Ask<'a> {
     pub trust: Trust<'a>,
     /// Now.
     pub at: Timestamp,
+    /// What the machine's clock says, by which the clocks of peers are measured; a test does not move it.
+    pub machine: Timestamp,
 }
 
 impl std::fmt::Debug for Ask<'_> {

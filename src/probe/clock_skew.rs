@@ -12,7 +12,7 @@ const RULE: &str = "scan.clock-skew";
 /// What tokens and signatures bear.
 const MOST: SignedDuration = SignedDuration::from_mins(5);
 
-/// What the date of an answer says that came `elapsed` after a scan began `at`.
+/// What the date of an answer says that came `elapsed` after a scan began `at`, by the machine's clock.
 pub(super) fn remark(headers: &HeaderMap, at: Timestamp, elapsed: Duration) -> Remark {
     let date = headers.get(DATE).and_then(|date| jiff::fmt::rfc2822::parse(date.to_str().ok()?.trim()).ok());
     let now = at.checked_add(elapsed).unwrap_or(at);

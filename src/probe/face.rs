@@ -118,7 +118,7 @@ pub(super) async fn program<'v>(visit: &'v Visit<'v>, ask: &'v Ask<'v>) -> Vec<F
     let partner = Partner::Program(launch);
     let mut conversation = Conversation::new(visit, partner, Face::Stranger, HeaderMap::new(), ask.probe_only);
     let first = First::of_baseline(ask.date, ask.transport);
-    let (opened, trail) = Box::pin(opening::open(&mut conversation, first, ask.at)).await;
+    let (opened, trail) = Box::pin(opening::open(&mut conversation, first, ask)).await;
     let mut report = Box::pin(see(Opening { conversation, opened, trail }, ask)).await;
     // It has no door to ask at.
     report.facets.remove(&FacetName::stranger(Facet::AuthChallenge));

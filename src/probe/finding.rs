@@ -125,7 +125,7 @@ impl<'v> Search<'v> {
     /// The same, for a conversation that opens without a search of its own.
     pub(super) async fn open_there(&self, url: Url, private: HeaderMap, first: First) -> Opening<'v> {
         let mut conversation = Conversation::new(self.visit, Partner::Url(url), Face::Auth, private, false);
-        let (opened, trail) = Box::pin(opening::open(&mut conversation, first, self.ask.at)).await;
+        let (opened, trail) = Box::pin(opening::open(&mut conversation, first, self.ask)).await;
         let mut opening = Opening { conversation, opened, trail };
         self.mark(&mut opening);
         opening
@@ -230,7 +230,7 @@ impl<'v> Search<'v> {
 
     async fn attempt(&self, candidate: &Candidate, face: Face, private: &HeaderMap, first: First) -> Opening<'v> {
         let mut conversation = self.conversation(candidate, face, private.clone());
-        let (opened, trail) = opening::open(&mut conversation, first, self.ask.at).await;
+        let (opened, trail) = opening::open(&mut conversation, first, self.ask).await;
         Opening { conversation, opened, trail }
     }
 

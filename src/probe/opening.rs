@@ -7,6 +7,7 @@
 use http::StatusCode;
 use jiff::Timestamp;
 
+use super::Ask;
 use super::challenge;
 use super::clock_skew;
 use super::conversation::{Conversation, DISCOVER, Dress, client_info};
@@ -57,10 +58,11 @@ pub(super) struct Trail {
 }
 
 /// Opens `conversation`.
-pub(super) async fn open(conversation: &mut Conversation<'_>, first: First, at: Timestamp) -> (Opened, Trail) {
+pub(super) async fn open(conversation: &mut Conversation<'_>, first: First, ask: &Ask<'_>) -> (Opened, Trail) {
     let opener = Opener {
         conversation,
-        at,
+        at: ask.at,
+        machine: ask.machine,
         trail: Trail::default(),
         has_discovered: false,
         method_missing: false,
@@ -167,6 +169,7 @@ struct Refusal {
 struct Opener<'c, 'v> {
     conversation: &'c mut Conversation<'v>,
     at: Timestamp,
+    machine: Timestamp,
     trail: Trail,
     has_discovered: bool,
     /// `server/discover` was answered by "method not found".
@@ -326,7 +329,7 @@ impl Opener<'_, '_> {
 
     fn look_at_the_date(&mut self, head: &Head) {
         let elapsed = self.conversation.visit().elapsed();
-        self.trail.remarks.push(clock_skew::remark(&head.headers, self.at, elapsed));
+        self.trail.remarks.push(clock_skew::remark(&head.headers, self.machine, elapsed));
     }
 
     fn note_dates(&mut self, error: &RpcError) {

@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use secrecy::{ExposeSecret as _, SecretString};
 
 use super::own_tls;
+use crate::clock::Clock;
 use crate::judge;
 use crate::model::endpoint::Command;
 use crate::model::inventory::{Auth, Target};
@@ -119,6 +120,7 @@ async fn observe(
         scrub: &scrub,
         trust: brought.trust(),
         at: now,
+        machine: Clock::system().now(),
     };
     probe::probe(door, &ask).await
 }

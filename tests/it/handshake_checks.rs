@@ -289,15 +289,14 @@ impl Stage {
         let like = self.fixture.like.as_deref().unwrap_or_default();
         let is_modern = like == "2026-07-28";
         let is_early = !is_modern && !matches!(method, "initialize" | "notifications/initialized" | "server/discover");
+        let is_nameless = message["id"].is_null() && method != "notifications/initialized";
         if header("origin").is_some() {
             Some(Given { status: Some(403), ..Given::default() })
         } else if header("mcp-protocol-version").is_some_and(|date| date != like && date != "2026-07-28") {
             Some(status(400, if is_modern { -32022 } else { -32600 }))
         } else if header("mcp-method").is_some_and(|named| named != method) {
             Some(status(400, -32020))
-        } else if message["id"].is_null() && method != "notifications/initialized" {
-            Some(status(400, -32600))
-        } else if is_early && !*self.stands.lock().unwrap() {
+        } else if is_nameless || (is_early && !*self.stands.lock().unwrap()) {
             Some(status(400, -32600))
         } else {
             None

@@ -30,7 +30,8 @@ async fn another_tier_is_a_change_of_ours_and_leaves_what_is_held() {
         daemon.advance(Duration::from_mins(10));
         let scanned = daemon.scan("a").await;
         assert_eq!((scanned.outcome.as_str(), scanned.pending, scanned.open), ("ok", 0, 0), "{date}: {scanned:?}");
-        assert_eq!(peer.heard("origin").len(), 1, "{date}");
+        let odd = peer.heard("origin").len();
+        assert!(odd > 0, "{date}");
         let after = daemon.baseline("a").await;
         let held = |baseline: &document::Baseline| format!("{:?}", baseline.facets);
         assert_eq!(held(&after), held(&before), "{date}: the baseline is as it was");
@@ -42,7 +43,7 @@ async fn another_tier_is_a_change_of_ours_and_leaves_what_is_held() {
             daemon.advance(Duration::from_mins(10));
             assert_eq!(daemon.scan("a").await.pending, 0, "{date}");
         }
-        assert!(peer.heard("origin").len() <= 2, "{date}: what is odd is not asked in each scan");
+        assert_eq!(peer.heard("origin").len(), odd, "{date}: what is odd is not asked in each scan");
         daemon.stop().await;
     }
 }

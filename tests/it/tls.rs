@@ -15,7 +15,12 @@ use crate::support::webhook::Hook;
 const OURS: &str = "every: 24h, timeout: 5s, scan_timeout: 30s, tls: { ca: ca.pem }";
 
 /// A peer behind TLS, and a home in which `ca.pem` holds who vouches for it.
-async fn fronted(show: Show, authorities: &[&Authority], hook: &Hook, settings: &str) -> (ScriptedPeer, TlsFront, Home) {
+async fn fronted(
+    show: Show,
+    authorities: &[&Authority],
+    hook: &Hook,
+    settings: &str,
+) -> (ScriptedPeer, TlsFront, Home) {
     let peer = ScriptedPeer::start(Script::default()).await;
     let front = TlsFront::of(peer.port(), show).await;
     let home = crate::sight::home_with(&front.url(), hook, settings);
@@ -98,7 +103,11 @@ async fn where_no_handshake_is_made_tls_is_unseen_and_says_why() {
         front.show(show);
         let snapshot = snapshot(&home).await;
         let tls = &snapshot["facets"]["tls"];
-        assert_eq!((&tls["state"], &snapshot["coverage"]["tls"]["reason"]), (&"unseen".into(), &reason.into()), "{tls}");
+        assert_eq!(
+            (&tls["state"], &snapshot["coverage"]["tls"]["reason"]),
+            (&"unseen".into(), &reason.into()),
+            "{tls}"
+        );
         let skipped = snapshot["checks"].as_array().unwrap().iter().filter(|check| check["rule"] == "net.tls-expiring");
         assert!(skipped.clone().count() == 4 && skipped.clone().all(|check| check["verdict"] == "skipped"));
     }

@@ -232,8 +232,7 @@ fn config(
     versions: &[&'static SupportedProtocolVersion],
 ) -> ServerConfig {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder =
-        ServerConfig::builder_with_provider(Arc::clone(&provider)).with_protocol_versions(versions).unwrap();
+    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider)).with_protocol_versions(versions).unwrap();
     let builder = match demanding {
         Some(authority) => {
             let mut roots = RootCertStore::empty();
