@@ -218,14 +218,12 @@ impl Scanner {
         cache.extend(arrivals.0);
         cache.retain(|id, _| plan.targets.contains_key(id));
         match changed {
-            Changed::All => cache.values_mut().for_each(|known| known.quiet = None),
-            Changed::These(ids) => {
-                for id in ids {
-                    if let Some(known) = cache.get_mut(id) {
-                        known.quiet = None;
-                    }
+            Changed::All => cache.values_mut().for_each(Remembered::stir),
+            Changed::These(ids) => ids.iter().for_each(|id| {
+                if let Some(known) = cache.get_mut(id) {
+                    known.stir();
                 }
-            }
+            }),
         }
         cache.shrink_to_fit();
     }

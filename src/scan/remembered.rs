@@ -25,6 +25,8 @@ const FRESH_EVERY: Duration = Duration::from_hours(1);
 
 /// Cards, catalogs, TLS and their like are looked at this often, while nothing changes (likewise).
 const LOOK_EVERY: Duration = Duration::from_hours(6);
+/// And no more often than this, unless something about the target is on its way.
+const LOOK_AT_MOST_EVERY: Duration = Duration::from_hours(1);
 
 /// What is kept of one target.
 #[derive(Clone, Debug, Default)]
@@ -165,6 +167,12 @@ impl Remembered {
         Self { scans, recheck, quiet, blocked, kept: None, pending, open, sight: Sight { lost, ..sight } }
     }
 
+    /// The next scan looks at everything, and is judged whatever it shows.
+    pub(super) fn stir(&mut self) {
+        self.quiet = None;
+        self.kept = None;
+    }
+
     /// With what it looked at this time, else what is kept of before.
     pub(super) fn keeping(self, kept: Option<Arc<Kept>>, before: Option<&Self>) -> Self {
         Self { kept: kept.or_else(|| before.and_then(|before| before.kept.clone())), ..self }
@@ -173,8 +181,10 @@ impl Remembered {
     /// What need not be looked at in the next scan: nothing about the target is on its way, it is not old, and all of
     /// it was seen.
     pub(super) fn kept(&self, now: Timestamp) -> Option<&Arc<Kept>> {
-        let kept = self.kept.as_ref().filter(|_| self.quiet.is_some())?;
-        let is_young = now.duration_since(kept.at).unsigned_abs() < LOOK_EVERY;
+        let kept = self.kept.as_ref().filter(|_| self.pending == 0 && self.recheck.is_none())?;
+        // Who is never still is looked at more often, and not in every scan.
+        let serves = if self.quiet.is_some() { LOOK_EVERY } else { LOOK_AT_MOST_EVERY };
+        let is_young = now.duration_since(kept.at).unsigned_abs() < serves;
         // What is behind a guard is not watched, hence not missed.
         let is_missed = |raw: &RawFacet| matches!(raw, RawFacet::Unseen(why) if why.kind != UnseenKind::Guarded);
         let is_whole = !kept.facets.values().any(is_missed);
