@@ -28,6 +28,7 @@ mod facets;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
+mod finding;
 mod first_round;
 #[cfg(test)]
 mod gap;

@@ -74,6 +74,10 @@ impl View {
     /// What it shows: the door, then each list with its names.
     fn shows(&mut self, snapshot: &Snapshot) {
         self.line("");
+        if let Some(found) = &snapshot.mcp.endpoint {
+            let url = text::inert(&found.url, 300);
+            self.labelled("endpoint", Paint::Plain, &format!("{url} ({})", found.found_by.told()));
+        }
         if let Some(door) = door(snapshot) {
             self.labelled("door", Paint::Plain, &door);
         }
@@ -84,6 +88,19 @@ impl View {
                 Some(FacetState::Absent { .. }) => self.labelled(&label, Paint::Faint, "none"),
                 Some(FacetState::Unseen { .. }) => self.labelled(&label, Paint::Warning, "not read (see below)"),
                 None => self.labelled(&label, Paint::Faint, "not watched (see below)"),
+            }
+        }
+        self.documents(snapshot);
+    }
+
+    /// Where the documents are that it shows.
+    fn documents(&mut self, snapshot: &Snapshot) {
+        for facet in [Facet::McpCard, Facet::McpCatalog] {
+            let Some(FacetState::Seen(seen)) = snapshot.facets.get(&FacetName::stranger(facet)) else { continue };
+            let at = seen.views.first().and_then(|view| view.member("at")?.as_str());
+            if let Some(at) = at {
+                let label = facet.as_str().trim_start_matches("mcp.");
+                self.labelled(label, Paint::Plain, &format!("at {}", text::inert(at, 300)));
             }
         }
     }
