@@ -100,12 +100,12 @@ impl Verdict {
             Self::WrongName
         } else if matches!(error, E::InvalidPurpose | E::InvalidPurposeContext { .. }) {
             Self::WrongPurpose
+        } else if *error == E::UnknownIssuer {
+            Self::UnknownIssuer
+        } else if *error == E::Revoked {
+            Self::Revoked
         } else {
-            match error {
-                E::UnknownIssuer => Self::UnknownIssuer,
-                E::Revoked => Self::Revoked,
-                _ => Self::Bad,
-            }
+            Self::Bad
         }
     }
 }
@@ -186,11 +186,10 @@ fn read(stream: &TlsStream<TcpStream>, witness: &Witness) -> Result<Handshake, N
     }
     let chain: Vec<Shown> = chain.iter().map(|certificate| Shown::of(certificate)).collect();
     let vouches_for_itself = chain.first().and_then(|leaf| leaf.says.as_ref()).is_some_and(|leaf| leaf.is_self_issued);
-    let verdict = match witness.verdict() {
-        // An authority that serves as its own server's certificate is refused as that.
-        Verdict::UnknownIssuer | Verdict::Bad if vouches_for_itself => Verdict::SelfSigned,
-        verdict => verdict,
-    };
+    let verdict = witness.verdict();
+    // An authority that serves as its own server's certificate is refused as that.
+    let is_own = vouches_for_itself && matches!(verdict, Verdict::UnknownIssuer | Verdict::Bad);
+    let verdict = if is_own { Verdict::SelfSigned } else { verdict };
     Ok(Handshake {
         verdict,
         version: version(connection.protocol_version()),

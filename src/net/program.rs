@@ -277,7 +277,7 @@ async fn hear(
     stderr: &mut Option<ChildStderr>,
     heard: &mut Heard,
 ) -> Result<(), NetError> {
-    let (mut out, mut err) = ([0; 16 * 1024], [0; 4 * 1024]);
+    let (mut out, mut err) = (vec![0; 16 * 1024], vec![0; 4 * 1024]);
     tokio::select! {
         read = read(stdout, &mut out) => match read {
             Ok(count) if count > 0 => heard.out(out.get(..count).unwrap_or_default())?,

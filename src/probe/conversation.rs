@@ -178,7 +178,7 @@ impl<'v> Conversation<'v> {
                 self.wire = Some(Wire::Stream(stream));
                 Ok(None)
             }
-            Opening::Other(head) => Ok(Some(head)),
+            Opening::Other(head) => Ok(Some(*head)),
         }
     }
 

@@ -221,11 +221,9 @@ impl Opener<'_, '_> {
     /// or even end.
     fn undecided(&mut self, error: NetError) -> Next {
         let is_program = self.conversation.transport() == Transport::Stdio;
-        let goes_on = match error {
-            NetError::Timeout => is_program,
-            NetError::Ended => is_program && self.conversation.begin_anew().is_ok(),
-            _ => false,
-        };
+        let is_silent = is_program && error == NetError::Timeout;
+        let has_ended = is_program && error == NetError::Ended;
+        let goes_on = is_silent || (has_ended && self.conversation.begin_anew().is_ok());
         if !goes_on || !self.tried.is_empty() {
             return self.fail(error.into());
         }

@@ -30,7 +30,7 @@ pub(super) enum Opening {
     /// A stream whose first event names where messages go: HTTP+SSE of 2024-11-05.
     Stream(Box<Stream>),
     /// An answer, and no such stream.
-    Other(Head),
+    Other(Box<Head>),
 }
 
 /// The stream of HTTP+SSE, and where messages go.
@@ -86,17 +86,17 @@ impl Stream {
         headers.insert(ACCEPT, EVENT_STREAM);
         let (head, body) = Head::split(line.send(Request { headers, lasting: true, ..request }).await?);
         if head.status != StatusCode::OK || head.framing() != Framing::Sse {
-            return Ok(Opening::Other(head));
+            return Ok(Opening::Other(Box::new(head)));
         }
         let mut stream = Self::of(head, body);
         let first = line.visit().within(Some(FIRST_EVENT), stream.event()).await;
         let named = match first {
             Ok(Some(event)) if event.name == b"endpoint" => event.data,
             // A stream of Streamable HTTP, which has nothing to say, or one that is none of ours.
-            Ok(_) | Err(NetError::Timeout) => return Ok(Opening::Other(stream.head)),
+            Ok(_) | Err(NetError::Timeout) => return Ok(Opening::Other(Box::new(stream.head))),
             Err(error) => return Err(error),
         };
-        let Some(messages) = stream.resolve(&named) else { return Ok(Opening::Other(stream.head)) };
+        let Some(messages) = stream.resolve(&named) else { return Ok(Opening::Other(Box::new(stream.head))) };
         if keep_origin && line.is_elsewhere(&messages) {
             return Err(NetError::LeftOrigin);
         }

@@ -60,10 +60,7 @@ pub(in crate::config) fn allowed(reader: &mut Reader<'_>, node: &Node) -> Option
     fields.read(reader, "allow", |reader, list| {
         let entry = |reader: &mut Reader<'_>, node: &Node| {
             let words = reader.items(node, &WORD, "a word of a command", word);
-            match program(reader, node, words) {
-                Some((program, args)) => Some(std::iter::once(program).chain(args).collect()),
-                None => None,
-            }
+            program(reader, node, words).map(|(program, args)| std::iter::once(program).chain(args).collect())
         };
         Some(Allowed(reader.items(list, &ALLOWED, "a command of `allow`", entry)))
     })
