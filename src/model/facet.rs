@@ -275,6 +275,8 @@ pub enum UnseenKind {
     TooLarge,
     /// The guard refused the address.
     Refused,
+    /// The name was public at the baseline and resolves to special space now: nothing was asked there.
+    Rebound,
     /// The scan ended before it got there.
     NotReached,
     /// A limit of ours kept us from asking; such a scan is never settled.
@@ -301,6 +303,7 @@ impl UnseenKind {
             Self::CursorLoop => "cursor_loop",
             Self::TooLarge => "too_large",
             Self::Refused => "refused",
+            Self::Rebound => "rebound",
             Self::NotReached => "not_reached",
             Self::OurFault => "our_fault",
         }

@@ -247,7 +247,9 @@ impl<'v> Search<'v> {
         }
         let at_home = candidate.url.origin() == self.home.origin();
         let is_gone = matches!(trouble.kind, UnseenKind::Unreachable | UnseenKind::RateLimited);
-        self.visit.is_over() || trouble.kind == UnseenKind::OurFault || (at_home && is_gone)
+        self.visit.is_over()
+            || matches!(trouble.kind, UnseenKind::OurFault | UnseenKind::Rebound)
+            || (at_home && is_gone)
     }
 
     /// A conversation that was not even begun.
@@ -338,7 +340,7 @@ fn remarks(misses: &[Miss<'_>]) -> Vec<Remark> {
 fn rank(opening: &Opening<'_>) -> u8 {
     let Opened::Failed(failed) = &opening.opened else { return 0 };
     match failed.trouble.kind {
-        UnseenKind::OurFault => 9,
+        UnseenKind::OurFault | UnseenKind::Rebound => 9,
         UnseenKind::RateLimited => 8,
         UnseenKind::Blocked => 7,
         UnseenKind::Unreachable | UnseenKind::Timeout | UnseenKind::ServerError | UnseenKind::NotReached => 6,

@@ -22,8 +22,8 @@ use crate::model::json::{Json, Members};
 use crate::model::observation::{Era, Remark, Transport};
 use crate::net::NetError;
 
-/// Steps that an opening may take: discover, three dates, a stream and one over it.
-const MAX_STEPS: usize = 6;
+/// Steps that an opening may take: discover twice, three dates, a stream and one over it.
+const MAX_STEPS: usize = 7;
 
 /// What is asked first.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,6 +65,7 @@ pub(super) async fn open(conversation: &mut Conversation<'_>, first: First, ask:
         machine: ask.machine,
         trail: Trail::default(),
         has_discovered: false,
+        has_retried: false,
         method_missing: false,
         has_streamed: false,
         refusals: Vec::new(),
@@ -172,6 +173,8 @@ struct Opener<'c, 'v> {
     machine: Timestamp,
     trail: Trail,
     has_discovered: bool,
+    /// `server/discover` was asked once more, as the server named its date.
+    has_retried: bool,
     /// `server/discover` was answered by "method not found".
     method_missing: bool,
     /// The stream of HTTP+SSE was asked for.
@@ -283,6 +286,12 @@ impl Opener<'_, '_> {
     fn modern_error(&mut self, error: &RpcError, status: StatusCode) -> Next {
         let status = status.as_u16();
         self.trail.evidence.push(format!("server/discover was answered by error {} (HTTP {status})", error.code));
+        // It may name the very date that was asked with: one of several servers behind an address knew it.
+        let names_modern = error.supported.iter().any(|date| date == dates::MODERN);
+        if error.code == jsonrpc::UNSUPPORTED_VERSION && names_modern && !self.has_retried {
+            self.has_retried = true;
+            return Next::Discover;
+        }
         if error.code == jsonrpc::UNSUPPORTED_VERSION
             && let Some(date) = self.untried_legacy(&error.supported)
         {

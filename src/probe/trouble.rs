@@ -8,6 +8,7 @@ use super::retry_after;
 use crate::model::facet::{Face, UnseenKind, UnseenReason};
 use crate::model::observation::Outcome;
 use crate::net::NetError;
+use crate::net::guard::RefusalReason;
 
 /// One thing that went wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,7 +70,7 @@ impl Trouble {
 
     /// Nothing more is asked after this.
     pub(super) const fn ends_scan(&self) -> bool {
-        matches!(self.kind, UnseenKind::Blocked | UnseenKind::RateLimited | UnseenKind::OurFault)
+        matches!(self.kind, UnseenKind::Blocked | UnseenKind::RateLimited | UnseenKind::OurFault | UnseenKind::Rebound)
     }
 
     /// The rule and case when it stands for the whole endpoint.
@@ -87,6 +88,7 @@ impl Trouble {
                 ("scan.handshake-failed", "-")
             }
             UnseenKind::TooLarge => ("scan.response-too-large", "-"),
+            UnseenKind::Rebound => ("net.address-class-changed", "-"),
             UnseenKind::Refused | UnseenKind::Guarded | UnseenKind::CursorLoop | UnseenKind::OurFault => {
                 ("scan.error", "-")
             }
@@ -111,6 +113,7 @@ impl Trouble {
             | UnseenKind::Guarded
             | UnseenKind::RpcError
             | UnseenKind::Refused
+            | UnseenKind::Rebound
             | UnseenKind::NotReached
             | UnseenKind::OurFault => ("scan.partial", "-"),
         }
@@ -132,6 +135,7 @@ impl Trouble {
             | UnseenKind::RpcError
             | UnseenKind::TooLarge
             | UnseenKind::Refused
+            | UnseenKind::Rebound
             | UnseenKind::Guarded
             | UnseenKind::CursorLoop
             | UnseenKind::OurFault => Outcome::Error,
@@ -150,6 +154,7 @@ impl Trouble {
 impl From<NetError> for Trouble {
     fn from(error: NetError) -> Self {
         let kind = match error {
+            NetError::Refused(refusal) if refusal.why == RefusalReason::WasPublic => UnseenKind::Rebound,
             NetError::Refused(_) | NetError::LeftOrigin | NetError::BadRedirect | NetError::Request => {
                 UnseenKind::Refused
             }

@@ -344,6 +344,7 @@ impl Sight {
             | UnseenKind::CursorLoop
             | UnseenKind::TooLarge
             | UnseenKind::Refused
+            | UnseenKind::Rebound
             | UnseenKind::NotReached
             | UnseenKind::OurFault => false,
         };
