@@ -43,6 +43,7 @@ use reader::Reader;
 pub use error::{ConfigError, Mistake, Mistakes, Place, Snippet, Spot};
 pub use files::expand;
 pub use held::{Held, HeldReason, InventoryPart, LastFile, LastGood, Warning, key};
+pub use hiding::sounds_secret;
 pub use schema::{Described, schema};
 
 /// Everything that the files say, defaults applied.
@@ -109,6 +110,8 @@ impl Config {
         for target in &self.targets {
             secrets.extend(target.auth.as_ref().map(|Auth::Bearer(secret)| secret));
             secrets.extend(target.headers.iter().filter_map(|(_, value)| referred(value)));
+            let variables = target.endpoint.command().map(|command| command.env.as_slice()).unwrap_or_default();
+            secrets.extend(variables.iter().filter_map(|(_, value)| referred(value)));
         }
         secrets
     }

@@ -32,12 +32,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use url::Url;
 
 use crate::model::baseline::Effective;
-use crate::model::drift::Drift;
-use crate::model::facet::{Face, Facet, FacetName, FacetState, SeenFacet};
+use crate::model::drift::{Drift, DriftRow};
+use crate::model::facet::{Face, Facet, FacetName, FacetState, SeenFacet, UnseenKind};
 use crate::model::json::Json;
 use crate::model::judgment::Judgment;
 use crate::model::memory::Memory;
-use crate::model::observation::SightFact;
+use crate::model::observation::{DetectionState, SightFact};
+use crate::model::pointer::Pointer;
 use crate::model::policy::Policy;
 use crate::model::snapshot::Snapshot;
 use crate::model::target::TargetId;
@@ -60,7 +61,8 @@ pub fn judge(
     snapshot: &Snapshot,
     sights: &[SightFact],
 ) -> Judgment {
-    let mut judgment = Judgment { sights: rules::scan::judge(target, sights), ..Judgment::default() };
+    let fell = has_fallen(effective, snapshot);
+    let mut judgment = Judgment { sights: rules::scan::judge(target, sights, fell), ..Judgment::default() };
     for (name, state) in &snapshot.facets {
         match state {
             FacetState::Seen(_) | FacetState::Absent { .. } => {
@@ -83,6 +85,22 @@ pub fn judge(
     }
     policy::apply(policy, &mut judgment);
     judgment
+}
+
+/// Whether MCP was spoken at the baseline, and what answers now speaks something else: no JSON-RPC, and no challenge.
+fn has_fallen(effective: &BTreeMap<FacetName, Effective>, snapshot: &Snapshot) -> bool {
+    let spoken = |value: &Json| rules::is_stateless(value) || rules::date_of(value).is_some();
+    let held = effective.iter().filter(|(name, _)| name.facet == Facet::McpHandshake);
+    let was_confirmed = held.flat_map(|(_, held)| &held.values).any(spoken);
+    let answers = matches!(snapshot.mcp.state, DetectionState::NotDetected | DetectionState::Indicated);
+    let speaks_otherwise = |state: &FacetState| match state {
+        FacetState::Unseen { reason } => {
+            matches!(reason.kind, UnseenKind::HttpStatus | UnseenKind::InvalidJson | UnseenKind::InvalidJsonrpc)
+        }
+        FacetState::Seen(_) | FacetState::Absent { .. } => false,
+    };
+    let mut handshakes = snapshot.facets.iter().filter(|(name, _)| name.facet == Facet::McpHandshake);
+    was_confirmed && answers && snapshot.mcp.era.is_none() && handshakes.any(|(_, state)| speaks_otherwise(state))
 }
 
 /// One face of a target, against what it is held to.
@@ -161,7 +179,9 @@ impl<'a> Compared<'a> {
             Facet::McpTools | Facet::McpPrompts | Facet::McpResources | Facet::McpResourceTemplates => {
                 rules::lists::judge(scene, sides.accepted, sides.seen)
             }
-            Facet::McpCard | Facet::McpCatalog | Facet::Tls => rules::judge_document(sides.accepted, sides.seen),
+            Facet::McpCard => rules::judge_card(scene, sides.accepted, sides.seen),
+            Facet::McpCatalog => rules::judge_catalog(scene, sides.accepted, sides.seen),
+            Facet::Tls => rules::tls::judge(sides.accepted, sides.seen, self.beside_tls(sides)),
             Facet::Scan => Vec::new(),
         }
     }
@@ -175,6 +195,19 @@ impl<'a> Compared<'a> {
             let (accepted, seen) = (eras(sides.accepted), eras(sides.seen));
             !accepted.is_empty() && !seen.is_subset(&accepted)
         })
+    }
+
+    /// What the rules of TLS need besides its values.
+    fn beside_tls<'s>(&self, sides: &'s Sides<'_>) -> rules::tls::Beside<'s> {
+        let http = |values: &[Json]| values.first().and_then(|value| value.member("http_version").cloned());
+        let tells_http = |sides: Sides<'_>| http(sides.accepted) != http(sides.seen);
+        let end = Pointer::of(["ending"]);
+        let is_end = |row: &DriftRow| row.drift.facet.facet == Facet::Tls && row.drift.path == end;
+        rules::tls::Beside {
+            tells_http: self.sides(Facet::McpTransport).is_some_and(tells_http),
+            tells_end: self.memory.drifts.iter().any(|row| is_end(row) && !row.state.is_ended()),
+            ends: sides.facet.and_then(|facet| snapshot::tls::leaf_ends(&facet.volatile)),
+        }
     }
 
     /// Whether both handshakes name their date themselves.

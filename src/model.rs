@@ -7,6 +7,7 @@ pub mod condition;
 pub mod confirm;
 pub mod digest;
 pub mod drift;
+pub mod endpoint;
 pub mod facet;
 pub mod fleet;
 pub mod incident;

@@ -11,13 +11,16 @@ use ipnet::IpNet;
 use tokio::sync::Semaphore;
 
 pub mod body;
-mod certificate;
+pub mod certificate;
 pub mod class;
 pub mod client;
 pub mod document;
 pub mod error;
 mod exhausted;
 pub mod guard;
+pub mod handshake;
+pub mod own;
+pub mod program;
 pub mod resolve;
 pub mod scrub;
 mod tls;
@@ -27,6 +30,9 @@ pub use client::{Answer, Hop, Line, Request, Visit, VisitPlan};
 pub use error::{NetError, Phase};
 pub use exhausted::descriptors_left;
 pub use guard::{Destination, Egress, HostForm, Refusal};
+pub use handshake::{Handshake, Verdict};
+pub use own::{OwnPart, OwnTls, Trust};
+pub use program::{Farewell, Launch, Program};
 pub use resolve::{Resolver, SystemResolver};
 pub use scrub::{NoSecrets, Scrub};
 
@@ -80,6 +86,7 @@ pub enum DoorError {
 #[derive(Debug)]
 pub struct Door {
     tls: rustls::ClientConfig,
+    roots: Arc<rustls::RootCertStore>,
     resolver: Arc<dyn Resolver>,
     allow: Arc<[IpNet]>,
     user_agent: HeaderValue,
@@ -92,8 +99,10 @@ impl Door {
     /// # Errors
     /// When the contact cannot stand in a header, or TLS cannot be set up.
     pub fn new(settings: DoorSettings) -> Result<Self, DoorError> {
+        let roots = Arc::new(tls::store(settings.roots)?);
         Ok(Self {
-            tls: tls::client_config(settings.roots)?,
+            tls: tls::client_config(Arc::clone(&roots), None)?,
+            roots,
             resolver: settings.resolver,
             allow: settings.allow.into(),
             user_agent: user_agent(settings.contact.as_deref())?,

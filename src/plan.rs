@@ -94,11 +94,11 @@ impl Plan {
         let hosts = self.hosts.get_or_init(|| {
             let mut hosts = HashMap::<String, Vec<TargetId>>::new();
             for target in self.targets.values() {
-                hosts.entry(host(target)).or_default().push(target.id.clone());
+                hosts.entry(target.host()).or_default().push(target.id.clone());
             }
             hosts
         });
-        let all = hosts.get(&host(configured)).map(Vec::as_slice).unwrap_or_default();
+        let all = hosts.get(&configured.host()).map(Vec::as_slice).unwrap_or_default();
         // In the order of their names, as targets are.
         let own = all.binary_search(target).unwrap_or_default();
         let part = all.chunks(SIBLINGS).nth(own / SIBLINGS).unwrap_or_default();
@@ -109,10 +109,6 @@ impl Plan {
     pub fn confirm_of(&self, target: &TargetId) -> &Confirm {
         self.targets.get(target).and_then(|target| target.confirm.as_ref()).unwrap_or(&self.confirm)
     }
-}
-
-fn host(target: &Target) -> String {
-    target.url.host_str().unwrap_or_default().to_owned()
 }
 
 /// Gives the plan of the moment.

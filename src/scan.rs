@@ -28,6 +28,7 @@ use crate::store::{Store, StoreError, Unchanged, Writer};
 
 mod ask;
 mod neighbours;
+mod own_tls;
 mod remembered;
 
 pub use ask::{AskManner, Conversations, Eye, look};
@@ -217,14 +218,12 @@ impl Scanner {
         cache.extend(arrivals.0);
         cache.retain(|id, _| plan.targets.contains_key(id));
         match changed {
-            Changed::All => cache.values_mut().for_each(|known| known.quiet = None),
-            Changed::These(ids) => {
-                for id in ids {
-                    if let Some(known) = cache.get_mut(id) {
-                        known.quiet = None;
-                    }
+            Changed::All => cache.values_mut().for_each(Remembered::stir),
+            Changed::These(ids) => ids.iter().for_each(|id| {
+                if let Some(known) = cache.get_mut(id) {
+                    known.stir();
                 }
-            }
+            }),
         }
         cache.shrink_to_fit();
     }
@@ -271,10 +270,13 @@ impl Scanner {
         let before = self.cache().get(&target.id).cloned().unwrap_or_default();
         let manner = AskManner {
             date: before.scans.date.as_deref(),
+            transport: before.scans.transport,
             known_class: before.known_class(target),
+            endpoint: before.endpoint(target),
             fresh: before.wants_fresh_read(self.clock.now()),
             probe_only: before.blocked,
             kept: before.kept(self.clock.now()),
+            before: before.kept.as_ref(),
             known: before.quiet.as_ref().and_then(|quiet| quiet.echo.as_ref()),
         };
         if !net::descriptors_left() {

@@ -309,11 +309,11 @@ impl Watch {
     }
 
     fn host_is_full(&self, target: &Target, most: usize) -> bool {
-        self.hosts.get(&host(target)).is_some_and(|running| *running >= most)
+        self.hosts.get(&target.host()).is_some_and(|running| *running >= most)
     }
 
     fn start(&mut self, id: TargetId, target: Arc<Target>) {
-        *self.hosts.entry(host(&target)).or_default() += 1;
+        *self.hosts.entry(target.host()).or_default() += 1;
         let askers = self.asked.remove(&id).unwrap_or_default();
         let outdated = CancellationToken::new();
         let running = Running { target: Arc::clone(&target), askers, outdated: outdated.clone() };
@@ -400,17 +400,13 @@ impl Watch {
 
     fn let_go(&mut self, id: &TargetId) -> Option<Running> {
         let running = self.running.remove(id)?;
-        let host = host(&running.target);
+        let host = running.target.host();
         match self.hosts.get_mut(&host) {
             Some(running) if *running > 1 => *running -= 1,
             Some(_) | None => drop(self.hosts.remove(&host)),
         }
         Some(running)
     }
-}
-
-fn host(target: &Target) -> String {
-    target.url.host_str().unwrap_or_default().to_owned()
 }
 
 /// When somebody looked last, if nobody has for a day although somebody should have.

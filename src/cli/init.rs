@@ -36,7 +36,7 @@ pub(super) async fn init(args: &InitArgs) -> anyhow::Result<Exit> {
     if let Some(target) = args.url.as_ref().and_then(|_| setup.targets.first()) {
         let target = target.inventory()?;
         let look = scan::look_alone(&target);
-        let (observation, snapshot) = progress::shown(&format!("scanning {}", target.url), look).await?;
+        let (observation, snapshot) = progress::shown(&format!("scanning {}", target.endpoint), look).await?;
         page::write(&format!("{}\n", scan::page(&snapshot, &observation, Style::stdout())))?;
         setup.notes.extend(advice(&snapshot, setup.targets.first().and_then(|target| target.token_env.as_deref())));
     }

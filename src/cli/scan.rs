@@ -36,8 +36,8 @@ pub(super) async fn scan(file: Option<&Path>, output: Output, args: &ScanArgs) -
         roots: Roots::Platform,
     })?;
     let look = crate::scan::look(&door, &target, &environment, Clock::system().now());
-    let (observation, snapshot) = progress::shown(&format!("scanning {}", target.url), look).await;
-    let document = document::snapshot_document(&snapshot);
+    let (observation, snapshot) = progress::shown(&format!("scanning {}", target.endpoint), look).await;
+    let document = document::snapshot_document(&snapshot).with_stderr(observation.stderr.clone());
     if let Some(path) = &args.save {
         let text = serde_json::to_string_pretty(&document)?;
         std::fs::write(path, text + "\n").with_context(|| format!("failed to write {}", path.display()))?;

@@ -10,8 +10,8 @@ use super::ScanSettings;
 use super::elements::inventory::{ENTRY, Files};
 use super::elements::profile::Profiles;
 use super::elements::{
-    Element, Form, Shape, address, confirm, egress, inventory, metrics, person, profile, receiver, retention, route,
-    scan, socket, store,
+    Element, Form, Shape, address, command, confirm, egress, inventory, metrics, person, profile, receiver, retention,
+    route, scan, socket, store,
 };
 use super::error::ConfigError;
 use super::inventory_file;
@@ -44,6 +44,7 @@ pub(super) const KEYS: &[Element] = &[
     Element::new("inventory", Shape::List(&ENTRY), "the files that list targets").also_called(&["inventories"]),
     Element::new("profiles", profile::SHAPE, "what several targets share, and what those of listed files may have"),
     Element::new("scan", Shape::Map(scan::KEYS), "how scans are run"),
+    Element::new("commands", Shape::Map(command::KEYS), "which programs targets may be; none when not given"),
     Element::new("confirm", Shape::Map(confirm::KEYS), "how often and how long something must be seen"),
     Element::new("egress", Shape::Map(egress::KEYS), "special ranges opened for every target"),
     Element::new("people", Shape::List(&person::ONE), "who may act over TCP; with none, nobody may")
@@ -73,6 +74,7 @@ pub(super) struct DaemonFile {
     pub(super) profiles: Profiles,
     pub(super) scan: ScanSettings,
     pub(super) self_check: SelfCheck,
+    pub(super) commands: command::Allowed,
     pub(super) confirm: Confirm,
     pub(super) egress_allow: Vec<IpNet>,
     pub(super) people: Vec<Person>,
@@ -132,6 +134,7 @@ pub(super) fn decode(reader: &mut Reader<'_>, node: &Node) -> Option<DaemonFile>
         profiles: fields.read(reader, "profiles", profile::decode).unwrap_or_default(),
         scan,
         self_check,
+        commands: fields.read(reader, "commands", command::allowed).unwrap_or_default(),
         confirm: fields.read(reader, "confirm", confirm::decode).unwrap_or_default().over(Confirm::default()),
         egress_allow: fields.read(reader, "egress", egress::decode).unwrap_or_default(),
         people: fields.read(reader, "people", person::decode).unwrap_or_default(),

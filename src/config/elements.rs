@@ -7,6 +7,7 @@ pub(super) mod address;
 pub(super) mod auth;
 pub(super) mod baseline;
 pub(super) mod cadence;
+pub(super) mod command;
 pub(super) mod confirm;
 pub(super) mod consumers;
 pub(super) mod count;
@@ -39,6 +40,7 @@ pub(super) mod socket;
 pub(super) mod store;
 pub(super) mod target;
 pub(super) mod text;
+pub(super) mod tls;
 pub(super) mod until;
 pub(super) mod url;
 pub(super) mod was;
@@ -122,6 +124,8 @@ pub(super) struct Bounds {
 pub(super) enum Form {
     /// Anything.
     Free,
+    /// A word of a command.
+    Argument,
     /// IP address and port.
     Address,
     /// Of a profile: a name, an address, or `*.` and a name.
@@ -207,7 +211,7 @@ impl Shape {
 impl Form {
     const fn words(self) -> &'static str {
         match self {
-            Self::Free => "a text",
+            Self::Free | Self::Argument => "a text",
             Self::Address => "an address and a port",
             Self::Host => "a host",
             Self::Percent => "a share, as `20%`",

@@ -223,6 +223,12 @@ pub enum ConfigError {
     /// Two keys of which one may stand.
     #[error("`{0}` and `{1}` exclude each other")]
     Excludes(&'static str, &'static str),
+    /// A program that no entry of `commands` allows.
+    #[error("the program `{program}` may not be started")]
+    NotAllowed {
+        /// As it is written.
+        program: String,
+    },
     /// A key that says nothing without another.
     #[error("`{key}` needs `{other}`")]
     Needs {
@@ -447,6 +453,7 @@ impl ConfigError {
             | Self::NoValue(_)
             | Self::WrongKind { .. }
             | Self::Excludes(..)
+            | Self::NotAllowed { .. }
             | Self::Needs { .. }
             | Self::SecretShape
             | Self::SecretUnavailable(_)
@@ -498,6 +505,9 @@ impl ConfigError {
             Self::DuplicateKey { .. } => "keep one of them".to_owned(),
             Self::MissingKey { key, says, .. } => format!("add `{key}`: {says}"),
             Self::NoValue(_) => "give it a value, or leave the key out".to_owned(),
+            Self::NotAllowed { .. } => {
+                "allow it in driftd.yaml: `commands: { allow: [ PROGRAM ] }`, or the command's first words".to_owned()
+            }
             Self::Excludes(key, other) => format!("keep either `{key}` or `{other}`"),
             Self::Needs { why, .. }
             | Self::NotYaml(_, why)

@@ -39,6 +39,8 @@ pub(super) fn hide_in_tree(source: &mut Source, node: &Node, shape: &Shape) {
     let is_scalar = matches!(node.value, Value::Flag(_) | Value::Number | Value::Text(_));
     match (shape, &node.value) {
         (Shape::Text(Form::Url | Form::Contact), Value::Text(_)) => hide_in_url(source, node.defined),
+        // What stands behind a `--key` is anybody's guess.
+        (Shape::Text(Form::Argument), _) => hide_values(source, node),
         (Shape::Text(_) | Shape::Flag | Shape::Count(_) | Shape::Duration(_) | Shape::Word(_), _) if is_scalar => {}
         (Shape::List(item) | Shape::OneOrList(item), Value::List(items)) => {
             items.iter().for_each(|node| hide_in_tree(source, node, item));
@@ -166,7 +168,7 @@ fn gather(elements: &'static [Element], keys: &mut BTreeMap<&'static str, bool>)
 /// Gathers the keys inside, and tells whether scalars right under the shape are harmless.
 fn inner(shape: &'static Shape, keys: &mut BTreeMap<&'static str, bool>) -> bool {
     match shape {
-        Shape::Text(Form::Url | Form::Contact) | Shape::Secret | Shape::TextOrSecret(_) => false,
+        Shape::Text(Form::Url | Form::Contact | Form::Argument) | Shape::Secret | Shape::TextOrSecret(_) => false,
         Shape::Text(_) | Shape::Flag | Shape::Count(_) | Shape::Duration(_) | Shape::Word(_) | Shape::Empty => true,
         Shape::List(one) | Shape::OneOrList(one) => inner(one, keys),
         // Names are a person's: no key that is known ends what stands there.
@@ -186,7 +188,8 @@ fn inner(shape: &'static Shape, keys: &mut BTreeMap<&'static str, bool>) -> bool
 }
 
 /// Whether what stands under such a key is a secret.
-pub(super) fn sounds_secret(key: &str) -> bool {
+#[must_use]
+pub fn sounds_secret(key: &str) -> bool {
     let key: String = key.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).take(200).collect();
     SOUNDS.iter().any(|sound| key.contains(sound))
 }

@@ -68,7 +68,12 @@ pub(super) fn read(
     for file in files {
         if file.trust.is_listed() { by_programs.push(file) } else { by_people.push(file) }
     }
-    let around = Around { defaults: Default::default(), confirm: daemon.confirm, profiles: &daemon.profiles };
+    let around = Around {
+        defaults: Default::default(),
+        confirm: daemon.confirm,
+        commands: &daemon.commands,
+        profiles: &daemon.profiles,
+    };
     let people::Read { used, taken, defaults } = people::read(reader, by_people, around, last_good, moment);
     let around = Around { defaults, ..around };
     let program = listed::read(reader, by_programs, around, &taken, last_good, moment);

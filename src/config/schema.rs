@@ -85,7 +85,7 @@ fn shape(of: &Shape) -> Value {
 fn text(form: Form) -> Value {
     let pattern = match form {
         // YAML takes a text of digits for a number; we take it as it is written.
-        Form::Free => return json!({ "type": ["string", "number", "boolean"] }),
+        Form::Free | Form::Argument => return json!({ "type": ["string", "number", "boolean"] }),
         Form::Id => return json!({ "type": ["string", "integer"], "pattern": "^[a-z0-9][a-z0-9._-]{0,63}$" }),
         Form::Cron | Form::Mailbox | Form::Path | Form::Zone => return json!({ "type": "string", "minLength": 1 }),
         Form::Address => r"^(\[[0-9A-Fa-f:.]+\]|[0-9.]+):[0-9]{1,5}$",

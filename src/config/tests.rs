@@ -132,7 +132,10 @@ fn the_examples_that_are_shipped_are_right_and_complete() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("driftd.yaml"), &main).unwrap();
     fs::write(directory.path().join("inventory.yaml"), &inventory).unwrap();
-    fs::write(directory.path().join("example-ca.pem"), "-----BEGIN CERTIFICATE-----\n").unwrap();
+    let authority = rcgen::generate_simple_self_signed(vec!["ca.example".to_owned()]).unwrap().cert.pem();
+    for name in ["example-ca.pem", "example-client.pem"] {
+        fs::write(directory.path().join(name), &authority).unwrap();
+    }
     fs::write(directory.path().join("smtp"), "correct horse\n").unwrap();
     fs::write(directory.path().join("oncall"), "0123456789abcdef0123456789abcdef\n").unwrap();
     let credentials = directory.path().to_str().unwrap();
@@ -140,7 +143,7 @@ fn the_examples_that_are_shipped_are_right_and_complete() {
     let config = load(&directory.path().join("driftd.yaml"), &environment).unwrap_or_else(|mistakes| {
         panic!("{mistakes}");
     });
-    assert_eq!((config.receivers.len(), config.routes.len(), config.targets.len()), (3, 3, 4));
+    assert_eq!((config.receivers.len(), config.routes.len(), config.targets.len()), (3, 3, 6));
     // No key is without an example.
     for (text, keys) in [
         (&main, daemon_file::KEYS),
@@ -165,6 +168,7 @@ fn the_examples_that_are_shipped_are_right_and_complete() {
         (&inventory, elements::target::KEYS),
         (&inventory, elements::defaults::KEYS),
         (&inventory, elements::cadence::KEYS),
+        (&inventory, elements::tls::KEYS),
     ] {
         for element in keys {
             assert!(text.contains(&format!("{}:", element.key)), "`{}` has no example", element.key);
@@ -190,8 +194,8 @@ fn everything_that_can_be_said_arrives() {
     let names: Vec<_> = config.receivers.iter().map(|receiver| receiver.name.as_str()).collect();
     assert_eq!(names, ["terminal", "ops-mail", "hook"]);
     let ids: Vec<_> = config.targets.iter().map(|target| target.id.as_str()).collect();
-    assert_eq!(ids, ["tickets", "wiki", "from-team-a", "generated-one", "generated-two"]);
-    let [tickets, wiki, team, one, two] = config.targets.as_slice() else { panic!("{ids:?}") };
+    assert_eq!(ids, ["tickets", "wiki", "files", "from-team-a", "generated-one", "generated-two"]);
+    let [tickets, wiki, files, team, one, two] = config.targets.as_slice() else { panic!("{ids:?}") };
     assert_eq!(tickets.auth, Some(Auth::Bearer(SecretRef::File(configs().join("parts/../token")))));
     assert_eq!(tickets.cadence, Cadence::Every(Duration::from_secs(300)));
     assert_eq!(wiki.baseline, BaselineMode::Approve);
@@ -207,11 +211,15 @@ fn everything_that_can_be_said_arrives() {
             "env HOOK_SECRET",
             &token,
             "env PLAIN",
+            "env PLAIN",
             "credential mcp",
             "credential mcp"
         ]
     );
     wishes_arrive(tickets, one, two);
+    let command = files.endpoint.command().unwrap();
+    assert_eq!(command.to_string(), "npx -y files@1.2.3 /srv/data");
+    assert_eq!((command.env.len(), command.cwd.clone()), (2, Some(configs().join("parts/data"))));
     let kept = (config.retention.history, config.retention.outbox);
     assert_eq!(kept, (Duration::from_hours(365 * 24), Duration::from_hours(30 * 24)));
     assert_eq!(config.people[0].may, [crate::model::settings::Right::Read, crate::model::settings::Right::Decide]);
@@ -224,7 +232,7 @@ fn everything_that_can_be_said_arrives() {
     let repeats: Vec<_> = config.routes.iter().map(|route| route.repeat).collect();
     assert_eq!(repeats, [Some(Duration::from_hours(48)), Some(Duration::ZERO), None]);
     let listed: Vec<_> = config.parts.iter().map(|part| (part.listed, part.ids.len())).collect();
-    assert_eq!(listed, [(false, 3), (false, 1), (true, 2)]);
+    assert_eq!(listed, [(false, 4), (false, 1), (true, 2)]);
     // Defaults reach targets of other files.
     assert_eq!(team.cadence, Cadence::Every(Duration::from_secs(3_600)));
     assert_eq!(team.timeout, Duration::from_secs(5));

@@ -123,14 +123,17 @@ impl Blind {
 impl Fleet {
     /// Takes in how a scan ended, and says whether that counts.
     pub async fn weigh(&self, door: &Door, target: &Target, observation: &Observation) -> Weighed {
-        let (now, host) = (self.clock.now(), target.url.host_str().unwrap_or_default());
+        let (now, host) = (self.clock.now(), target.endpoint.host());
         let Some(reached) = reached(observation.outcome) else { return Weighed::Counts(Vec::new()) };
         let (is_blind, most_fail) = {
             let mut sky = self.sky();
-            sky.hearing.hear(&target.id, host, reached, now);
+            // A program of this machine says nothing of our network.
+            if target.endpoint.url().is_some() {
+                sky.hearing.hear(&target.id, host, reached, now);
+            }
             (sky.blind.is_some(), sky.hearing.most_fail())
         };
-        if reached && !is_blind {
+        if (reached && !is_blind) || (target.endpoint.command().is_some() && (reached || !is_blind)) {
             return Weighed::Counts(Vec::new());
         }
         let plan = self.plan.plan();

@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use http::{HeaderMap, Method};
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::Mutex;
 use url::Url;
 
-use crate::net::{Door, NoSecrets, Request, VisitPlan};
+use crate::net::{Door, NoSecrets, Request, Trust, VisitPlan};
 
 /// An answer holds for so long.
 const HOLDS: SignedDuration = SignedDuration::from_secs(10);
@@ -47,24 +46,16 @@ async fn any(door: &Door, urls: &[Url]) -> bool {
 /// The body is not read: a head says all we want to know.
 async fn answers(door: &Door, url: &Url) -> bool {
     let plan = VisitPlan {
-        written: url,
+        written: Some(url),
         allow: &[],
         baseline: None,
         timeout: TIMEOUT,
         scan_timeout: TIMEOUT,
         scrub: &NoSecrets,
+        trust: Trust::Door,
     };
     let visit = door.visit(plan);
-    let request = Request {
-        method: Method::GET,
-        url: url.clone(),
-        headers: HeaderMap::new(),
-        private: HeaderMap::new(),
-        body: None,
-        follow: false,
-        keep_origin: true,
-        timeout: None,
-    };
+    let request = Request { follow: false, ..Request::get(url.clone()) };
     let answer = visit.line().send(request).await;
     answer.is_ok_and(|answer| !answer.status.is_server_error())
 }

@@ -1,10 +1,12 @@
 //! Which facets start afresh: those that we ask for otherwise now (design, section 3).
 //!
-//! A new, removed or re-pointed `auth:`, other headers and another tier are changes of ours, and are never told as drift
-//! (law 10): facets that were asked otherwise (for a credential, those of `@auth` alone) are held to nothing, what
-//! stands there ends, and they join anew. An edited URL keeps the baseline, but for `mcp.transport`: it describes the way
-//! to the server, which is what was edited, and not the server. Names are compared, as written in the inventory: neither
-//! another value behind the same reference nor one that cannot be read for a while lets anything be trusted anew.
+//! A new, removed or re-pointed `auth:` and other headers are changes of ours, and are never told as drift (law 10):
+//! facets that were asked otherwise (for a credential, those of `@auth` alone) are held to nothing, what stands there
+//! ends, and they join anew; so does everything that was seen with another client certificate, and `tls` where others
+//! vouch for the target. An edited URL keeps the baseline, but for `mcp.transport` and `tls`: they describe the way to the
+//! server, which is what was edited, and not the server. Names are compared, as written in the inventory: neither another
+//! value behind the same reference nor one that cannot be read for a while lets anything be trusted anew. Another tier
+//! asks further questions over conversations of their own; what is held to a baseline is asked as before, and stays.
 
 use std::collections::BTreeSet;
 
@@ -37,8 +39,10 @@ pub fn afresh(mut memory: Memory, asked: &Asked) -> Memory {
 fn is_asked_otherwise(held: &BaselineFacet, asked: &Asked) -> bool {
     let credential = held.facet.face == Face::Auth && held.asked.credential != asked.credential;
     let led_elsewhere = held.asked.place.is_some() && held.asked.place != asked.place;
-    let way = held.facet.facet == Facet::McpTransport && led_elsewhere;
-    credential || way || held.asked.headers != asked.headers || held.asked.tier != asked.tier
+    let way = matches!(held.facet.facet, Facet::McpTransport | Facet::Tls) && led_elsewhere;
+    let vouched_otherwise = held.facet.facet == Facet::Tls && held.asked.authorities != asked.authorities;
+    let shown_otherwise = held.asked.identity != asked.identity;
+    credential || way || vouched_otherwise || shown_otherwise || held.asked.headers != asked.headers
 }
 
 /// Whether the facet is on its way into the baseline: then what is remembered of it is the new credential's.

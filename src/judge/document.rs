@@ -35,9 +35,6 @@ pub const SNAPSHOT_SCHEMA: &str = "driftd.snapshot/1";
 /// The value of `schema` in a diff.
 pub const DIFF_SCHEMA: &str = "driftd.diff/1";
 
-/// The MCP dates that are implemented, newest first.
-const DATES: [&str; 5] = ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
-
 /// `driftd.snapshot/1`.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct SnapshotDocument {
@@ -59,6 +56,16 @@ pub struct SnapshotDocument {
     protocols: Protocols,
     facets: BTreeMap<FacetName, FacetDocument>,
     checks: Vec<Check>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    stderr: Option<String>,
+}
+
+impl SnapshotDocument {
+    /// With the end of what the target's program wrote to its standard error.
+    #[must_use]
+    pub fn with_stderr(self, stderr: Option<String>) -> Self {
+        Self { stderr, ..self }
+    }
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -105,11 +112,12 @@ pub fn snapshot_document(snapshot: &Snapshot) -> SnapshotDocument {
         verdict_coverage: verdict.coverage,
         outcome: snapshot.outcome,
         asked: snapshot.asked.clone(),
-        specs: DATES.iter().map(spec).collect(),
+        specs: rules::DATES.iter().map(spec).collect(),
         coverage: snapshot.coverage.clone(),
         protocols: Protocols { mcp: snapshot.mcp.clone() },
         facets: snapshot.facets.iter().map(|(name, state)| (*name, FacetDocument::of(state))).collect(),
         checks: snapshot.checks.clone(),
+        stderr: None,
     }
 }
 

@@ -13,9 +13,9 @@ use crate::model::snapshot::CheckStatus;
 
 mod annotations;
 mod auth;
+mod cards;
 mod common;
 mod dates;
-mod document;
 pub(super) mod draft;
 mod handshake;
 pub(super) mod lists;
@@ -27,13 +27,14 @@ pub(super) mod scan;
 pub(super) mod schemas;
 mod table;
 mod texts;
+pub(super) mod tls;
 pub(super) mod tools;
 mod transport;
 
 pub(super) use annotations::contradiction;
 pub(super) use auth::judge as judge_challenge;
-pub(super) use dates::{Dates, knows_capability};
-pub(super) use document::judge as judge_document;
+pub(super) use cards::{judge_card, judge_catalog};
+pub(super) use dates::{DATES, Dates, knows_capability};
 pub(super) use handshake::judge as judge_handshake;
 pub(super) use handshake::{date_of, is_stateless, server_info};
 pub(super) use resources::sensitive;

@@ -567,6 +567,7 @@ pub(super) fn snapshot(facets: BTreeMap<FacetName, FacetState>, outcome: Outcome
             era: None,
             version: None,
             supported: Vec::new(),
+            endpoint: None,
             evidence: Vec::new(),
         },
         facets,

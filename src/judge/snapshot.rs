@@ -13,9 +13,11 @@ use crate::model::observation::Observation;
 use crate::model::snapshot::{Coverage, MODEL, Snapshot};
 use crate::model::target::TargetSummary;
 
+mod cards;
 mod checks;
 mod finding;
 mod items;
+pub(super) mod tls;
 
 /// Scans for which an order that differed stays ignored.
 const ORDER_SCANS: u64 = 20;
@@ -41,7 +43,7 @@ pub fn snapshot(observation: &Observation, target: &TargetSummary, memory: &Memo
         asked: observation.asked.clone(),
         checks: Vec::new(),
     };
-    snapshot.checks = checks::all(&snapshot, &observation.remarks);
+    snapshot.checks = checks::all(&snapshot, observation);
     snapshot
 }
 

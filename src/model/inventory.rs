@@ -1,12 +1,14 @@
 //! An inventory entry: everything that configuration says of a target.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use ipnet::IpNet;
 use url::Url;
 
 use super::confirm::Confirm;
+use super::endpoint::Endpoint;
 use super::policy::Policy;
 use super::secret::{SecretRef, TextOrSecret};
 use super::target::{BaselineMode, Kind, TargetId, TargetSummary};
@@ -18,8 +20,8 @@ pub struct Target {
     pub id: TargetId,
     /// The protocol.
     pub kind: Kind,
-    /// The endpoint; `http` or `https`, with a host, without user information or fragment.
-    pub url: Url,
+    /// Where it is.
+    pub endpoint: Endpoint,
     /// When it is scanned.
     pub cadence: Cadence,
     /// Limit of one request.
@@ -38,8 +40,12 @@ pub struct Target {
     pub anonymous: bool,
     /// Whether sessions are ended by DELETE (from 2025-06-18 on; `real-servers` trap 1).
     pub end_session: bool,
+    /// What it may be asked.
+    pub tier: Tier,
     /// How it gets its baseline.
     pub baseline: BaselineMode,
+    /// What it needs for TLS.
+    pub tls: Option<TargetTls>,
     /// Special ranges opened for what this target's peer names.
     pub egress_allow: Vec<IpNet>,
     /// How its changes are judged.
@@ -64,7 +70,7 @@ impl Target {
         Self {
             id,
             kind,
-            url,
+            endpoint: Endpoint::Url(url),
             cadence: Cadence::Every(Self::EVERY),
             timeout: Self::TIMEOUT,
             scan_timeout: Self::SCAN_TIMEOUT,
@@ -74,7 +80,9 @@ impl Target {
             paused: false,
             anonymous: true,
             end_session: true,
+            tier: Tier::Passive,
             baseline: BaselineMode::FirstSeen,
+            tls: None,
             egress_allow: Vec::new(),
             policy: Policy::default(),
             confirm: None,
@@ -89,7 +97,7 @@ impl Target {
         let Self {
             id,
             kind,
-            url,
+            endpoint,
             cadence: _,
             timeout: _,
             scan_timeout: _,
@@ -99,7 +107,9 @@ impl Target {
             paused: _,
             anonymous,
             end_session: _,
+            tier,
             baseline: _,
+            tls,
             egress_allow,
             policy: _,
             confirm: _,
@@ -107,17 +117,72 @@ impl Target {
         } = self;
         *id == other.id
             && *kind == other.kind
-            && *url == other.url
+            && *endpoint == other.endpoint
             && *auth == other.auth
             && *headers == other.headers
             && *anonymous == other.anonymous
+            && *tls == other.tls
+            && *tier == other.tier
             && *egress_allow == other.egress_allow
+    }
+
+    /// Which targets may go down together: its host; of a program, which shares none, itself.
+    #[must_use]
+    pub fn host(&self) -> String {
+        match &self.endpoint {
+            Endpoint::Url(_) => self.endpoint.host().to_owned(),
+            Endpoint::Command(_) => format!("stdio:{}", self.id),
+        }
     }
 
     /// What people see of it.
     #[must_use]
     pub fn summary(&self) -> TargetSummary {
-        TargetSummary { id: self.id.clone(), kind: self.kind, url: self.url.to_string(), labels: self.labels.clone() }
+        TargetSummary {
+            id: self.id.clone(),
+            kind: self.kind,
+            url: self.endpoint.to_string(),
+            labels: self.labels.clone(),
+        }
+    }
+}
+
+/// What a target needs for TLS. The files are read at each use.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct TargetTls {
+    /// PEM of the authorities that vouch for it, and no others.
+    pub ca: Option<PathBuf>,
+    /// What it is shown.
+    pub identity: Option<ClientIdentity>,
+}
+
+/// A client certificate.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ClientIdentity {
+    /// PEM of the chain, the leaf first.
+    pub certificate: PathBuf,
+    /// Its private key.
+    pub key: SecretRef,
+}
+
+/// What a target may be asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Tier {
+    /// What any client asks before it has anything.
+    #[default]
+    Passive,
+    /// Now and then also a few odd requests, which a server should refuse and which change nothing.
+    Negative,
+}
+
+impl Tier {
+    /// The word in configuration and documents.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Passive => "passive",
+            Self::Negative => "negative",
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use super::drift::DriftRow;
 use super::facet::FacetName;
 use super::incident::{Incident, IncidentId};
 use super::notice::Told;
-use super::observation::{AddressClass, Outcome};
+use super::observation::{AddressClass, Found, Outcome, Transport};
 use super::rule::Severity;
 use super::settlement::Recomputed;
 use super::target::{Kind, TargetSummary};
@@ -172,6 +172,12 @@ pub struct ScanMemory {
     pub certificate_ends: Option<Timestamp>,
     /// The date of the baseline's conversation: asked with first.
     pub date: Option<String>,
+    /// How it was carried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transport: Option<Transport>,
+    /// Where its endpoint was found last; none when that is the URL as written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<Box<Found>>,
     /// Not before this instant (`Retry-After`).
     pub not_before: Option<Timestamp>,
     /// How we asked in the last scan: what differs from it now was edited by us.

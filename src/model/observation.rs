@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::digest::Digest;
 use super::facet::{FacetName, UnseenReason};
 use super::json::Json;
+use super::snapshot::CheckVerdict;
 
 /// One pass over one target.
 #[derive(Clone, Debug)]
@@ -41,6 +42,8 @@ pub struct Observation {
     pub address_class: Option<AddressClass>,
     /// When the certificate ends that it showed.
     pub certificate_ends: Option<Timestamp>,
+    /// The end of what the target's program wrote to its standard error, secrets taken out: the peer's text.
+    pub stderr: Option<String>,
     /// What was looked at that is not looked at in every scan; `None` when what was kept of it served.
     pub kept: Option<Arc<Kept>>,
     /// By what it is known again; `None` when it was not complete, or not the probe's.
@@ -186,15 +189,35 @@ pub struct Document {
     pub unparsed: Option<Vec<u8>>,
 }
 
-/// A finding of the conversation itself.
+/// What the conversation itself says to a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remark {
     /// The rule.
     pub rule: &'static str,
     /// Its case, or `-`.
     pub case: &'static str,
-    /// In our words.
+    /// The answer.
+    pub verdict: CheckVerdict,
+    /// In our words: what was found, or why nothing was decided.
     pub evidence: String,
+}
+
+impl Remark {
+    /// It is not as it should be.
+    pub fn finding(rule: &'static str, evidence: impl Into<String>) -> Self {
+        Self { rule, case: "-", verdict: CheckVerdict::Finding, evidence: evidence.into() }
+    }
+
+    /// It was looked at, and is as it should be.
+    #[must_use]
+    pub const fn passed(rule: &'static str) -> Self {
+        Self { rule, case: "-", verdict: CheckVerdict::Passed, evidence: String::new() }
+    }
+
+    /// It was not decided, and why.
+    pub fn skipped(rule: &'static str, why: impl Into<String>) -> Self {
+        Self { rule, case: "-", verdict: CheckVerdict::Skipped, evidence: why.into() }
+    }
 }
 
 /// Three states of detection with their evidence, or unseen (design, section 3).
@@ -214,8 +237,54 @@ pub struct Detection {
     /// Dates that the server named.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub supported: Vec<String>,
+    /// Where the endpoint was found; none when it is the URL as written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<Found>,
     /// What says so, in our words.
     pub evidence: Vec<String>,
+}
+
+/// An endpoint that is not the URL as written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Found {
+    /// Where it is.
+    pub url: String,
+    /// What led there.
+    pub found_by: FoundBy,
+}
+
+/// What led to an endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FoundBy {
+    /// A card that the origin's AI Catalog names or holds.
+    AiCatalog,
+    /// A Server Card.
+    ServerCard,
+    /// The path `/mcp` of the origin, where many servers are.
+    McpPath,
+}
+
+impl FoundBy {
+    /// The word in documents and values.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::AiCatalog => "ai_catalog",
+            Self::ServerCard => "server_card",
+            Self::McpPath => "mcp_path",
+        }
+    }
+
+    /// For people: the endpoint was found by it.
+    #[must_use]
+    pub const fn told(self) -> &'static str {
+        match self {
+            Self::AiCatalog => "named by the AI catalog",
+            Self::ServerCard => "named by a server card",
+            Self::McpPath => "at the origin's path /mcp",
+        }
+    }
 }
 
 /// How sure we are that a protocol is spoken.
@@ -290,7 +359,13 @@ pub struct Asked {
     pub place: Option<Digest>,
     /// Names of the extra headers sent.
     pub headers: Vec<String>,
-    /// `passive`.
+    /// Of the authorities that vouch for it, as written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub authorities: Option<Digest>,
+    /// Of the certificate that it is shown, as written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<Digest>,
+    /// `passive` or `negative`.
     pub tier: String,
     /// The credential's name (of its reference, never its value), for the `@auth` face.
     #[serde(default, skip_serializing_if = "Option::is_none")]

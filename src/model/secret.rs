@@ -26,7 +26,7 @@ impl fmt::Display for SecretRef {
 }
 
 /// A setting that is written out or kept as a secret.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum TextOrSecret {
     /// As written.
     Text(String),

@@ -92,7 +92,7 @@ pub struct TargetSummary {
     pub id: TargetId,
     /// The protocol.
     pub kind: Kind,
-    /// The URL as written, without user information.
+    /// The URL as written, without user information; of a program, `stdio:` and what would be typed.
     pub url: String,
     /// The inventory's labels.
     pub labels: BTreeMap<String, String>,

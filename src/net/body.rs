@@ -12,8 +12,8 @@ use http::header::CONTENT_ENCODING;
 use http::{HeaderMap, HeaderValue};
 use tokio::time::Instant;
 
+use super::MAX_SCAN;
 use super::error::NetError;
-use super::{MAX_ANSWER, MAX_SCAN};
 
 /// What all answers of one scan may still bring.
 #[derive(Debug)]
@@ -66,18 +66,20 @@ pub struct Body {
     budget: Arc<Budget>,
 }
 
-/// When a request must be over, and which of the two limits that is.
+/// When a request must be over, and which of the two limits that is; and how much it may bring.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limit {
     pub(super) at: Instant,
     pub(super) error: NetError,
+    /// Bytes that may come until then.
+    pub(super) bytes: usize,
 }
 
 impl Body {
     pub(super) fn new(response: reqwest::Response, limit: Limit, budget: Arc<Budget>) -> Self {
         let coding = coding(response.headers());
         let gunzip = match coding {
-            Coding::Gzip => Some(MultiGzDecoder::new(Sink { out: Vec::new(), room: MAX_ANSWER, full: false })),
+            Coding::Gzip => Some(MultiGzDecoder::new(Sink { out: Vec::new(), room: limit.bytes, full: false })),
             Coding::Identity | Coding::Unknown => None,
         };
         Self { response, coding, gunzip, wire: 0, unpacked: 0, limit, budget }
@@ -94,7 +96,7 @@ impl Body {
             return self.finish();
         };
         self.wire = self.wire.saturating_add(chunk.len());
-        if self.wire > MAX_ANSWER {
+        if self.wire > self.limit.bytes {
             return Err(NetError::BodyTooLarge);
         }
         charge(&self.budget.wire, chunk.len())?;
@@ -124,7 +126,7 @@ impl Body {
 
     fn count(&mut self, unpacked: Vec<u8>) -> Result<Vec<u8>, NetError> {
         self.unpacked = self.unpacked.saturating_add(unpacked.len());
-        if self.unpacked > MAX_ANSWER {
+        if self.unpacked > self.limit.bytes {
             return Err(NetError::BodyTooLarge);
         }
         charge(&self.budget.unpacked, unpacked.len())?;

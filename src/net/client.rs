@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use http::header::{ACCEPT_ENCODING, LOCATION};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Version};
 use ipnet::IpNet;
 use jiff::Timestamp;
+use rustls::{ClientConfig, RootCertStore};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use url::{Host, Url};
@@ -22,17 +23,21 @@ use url::{Host, Url};
 use super::body::{Body, Budget, Limit};
 use super::certificate;
 use super::class::classify;
-use super::error::NetError;
+use super::error::{NetError, Phase};
 use super::guard::{Destination, HostForm};
+use super::own::{Identity, OwnPart, OwnTls, Trust};
+use super::program::{Launch, Program};
 use super::resolve::{Guarded, Rule};
-use super::{Door, MAX_HEADERS, MAX_REDIRECTS, Scrub};
+use super::{Door, MAX_ANSWER, MAX_HEADERS, MAX_REDIRECTS, MAX_SCAN, Scrub, tls};
+use crate::model::digest::Digest;
 use crate::model::observation::AddressClass;
 
 /// What one scan may do at the door.
 #[derive(Clone, Copy)]
 pub struct VisitPlan<'a> {
-    /// The URL written in the inventory: its origin is the only one that gets what is private.
-    pub written: &'a Url,
+    /// The URL written in the inventory: its origin is the only one that gets what is private. `None` for a program:
+    /// whatever is asked then was chosen by the peer.
+    pub written: Option<&'a Url>,
     /// `egress.allow` of the target.
     pub allow: &'a [IpNet],
     /// Class of the address at the baseline.
@@ -43,11 +48,13 @@ pub struct VisitPlan<'a> {
     pub scan_timeout: Duration,
     /// Takes secrets out of what arrives.
     pub scrub: &'a dyn Scrub,
+    /// Whom TLS trusts, and what we show there.
+    pub trust: Trust<'a>,
 }
 
 impl fmt::Debug for VisitPlan<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("VisitPlan").field("written", &self.written.as_str()).finish_non_exhaustive()
+        f.debug_struct("VisitPlan").field("written", &self.written.map(Url::as_str)).finish_non_exhaustive()
     }
 }
 
@@ -62,6 +69,8 @@ pub struct Visit<'a> {
     requests: AtomicU32,
     own: OnceLock<AddressClass>,
     certificate: OnceLock<Option<Timestamp>>,
+    leaf: OnceLock<Digest>,
+    tls_failed: AtomicBool,
 }
 
 /// One request.
@@ -84,6 +93,26 @@ pub struct Request {
     pub keep_origin: bool,
     /// A limit below that of the plan.
     pub timeout: Option<Duration>,
+    /// Whether the body may last as long as the scan, and hold what all its answers may: a stream that carries them.
+    pub lasting: bool,
+}
+
+impl Request {
+    /// A GET that follows redirects and carries nothing.
+    #[must_use]
+    pub fn get(url: Url) -> Self {
+        Self {
+            method: Method::GET,
+            url,
+            headers: HeaderMap::new(),
+            private: HeaderMap::new(),
+            body: None,
+            follow: true,
+            keep_origin: false,
+            timeout: None,
+            lasting: false,
+        }
+    }
 }
 
 /// The head of an answer, secrets taken out, and its body, not yet read.
@@ -133,6 +162,8 @@ impl<'a> Visit<'a> {
             requests: AtomicU32::new(0),
             own: OnceLock::new(),
             certificate: OnceLock::new(),
+            leaf: OnceLock::new(),
+            tls_failed: AtomicBool::new(false),
         }
     }
 
@@ -166,9 +197,94 @@ impl<'a> Visit<'a> {
         self.certificate.get().copied().flatten()
     }
 
+    /// Of the certificate that the target's own origin showed to a request.
+    pub fn leaf(&self) -> Option<&Digest> {
+        self.leaf.get()
+    }
+
+    /// Whether a request to the target's own origin came as far as TLS and no further.
+    pub fn failed_in_tls(&self) -> bool {
+        self.tls_failed.load(Ordering::Relaxed)
+    }
+
+    /// Notes when the certificate ends that the target's own origin showed; the first to say it counts.
+    pub(super) fn note_certificate(&self, ends: Option<Timestamp>) {
+        self.certificate.get_or_init(|| ends);
+    }
+
+    pub(super) fn guarded(&self, rule: Rule) -> Guarded {
+        Guarded { inner: Arc::clone(&self.door.resolver), rule }
+    }
+
+    /// Who vouches for the origin written.
+    pub(super) fn roots(&self) -> Result<Arc<RootCertStore>, NetError> {
+        match self.plan.trust {
+            Trust::Own(OwnTls { authorities: Some(own), .. }) => {
+                tls::with(RootCertStore::empty(), own).map_err(|_| NetError::OwnTls(OwnPart::Authorities))
+            }
+            Trust::Own(OwnTls { authorities: None, .. }) | Trust::Door => Ok(Arc::clone(&self.door.roots)),
+            Trust::Lost(part) => Err(NetError::OwnTls(part)),
+        }
+    }
+
+    /// What the origin written is shown when it asks who we are.
+    pub(super) const fn identity(&self) -> Option<&Identity> {
+        match self.plan.trust {
+            Trust::Own(own) => own.identity.as_ref(),
+            Trust::Door | Trust::Lost(_) => None,
+        }
+    }
+
+    /// TLS toward `destination`: our certificate is for the origin written alone. Whom the target trusts may vouch for
+    /// what it names too, beside those whom everybody trusts.
+    fn tls(&self, destination: Destination) -> Result<ClientConfig, NetError> {
+        let Trust::Own(own) = self.plan.trust else {
+            return match self.plan.trust {
+                Trust::Lost(part) => Err(NetError::OwnTls(part)),
+                Trust::Door | Trust::Own(_) => Ok(self.door.tls.clone()),
+            };
+        };
+        let config = match (destination, &own.authorities) {
+            (Destination::Written, _) => tls::client_config(self.roots()?, self.identity()),
+            (Destination::PeerChosen, None) => return Ok(self.door.tls.clone()),
+            (Destination::PeerChosen, Some(authorities)) => {
+                let roots = tls::with(RootCertStore::clone(&self.door.roots), authorities);
+                roots.and_then(|roots| tls::client_config(roots, None))
+            }
+        };
+        config.map_err(|_| NetError::Request)
+    }
+
     /// The URL written.
-    pub const fn written(&self) -> &Url {
+    pub const fn written(&self) -> Option<&'a Url> {
         self.plan.written
+    }
+
+    /// Does `work` within the limit of one request, or of `timeout` if that is less.
+    ///
+    /// # Errors
+    /// Those of `work`, and that the time is over.
+    pub async fn within<T>(
+        &self,
+        timeout: Option<Duration>,
+        work: impl Future<Output = Result<T, NetError>>,
+    ) -> Result<T, NetError> {
+        let limit = self.limit(timeout);
+        tokio::time::timeout_at(limit.at, work).await.map_err(|_| limit.error)?
+    }
+
+    /// Starts a program; it is counted as a request.
+    ///
+    /// # Errors
+    /// As [`Program::start`].
+    pub fn start(&self, launch: &Launch) -> Result<Program, NetError> {
+        self.count();
+        Program::start(launch)
+    }
+
+    /// Counts one request.
+    pub fn count(&self) {
+        self.requests.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(super) const fn scrub(&self) -> &dyn Scrub {
@@ -179,24 +295,29 @@ impl<'a> Visit<'a> {
         &self.door.heavy
     }
 
-    fn limit(&self, timeout: Option<Duration>) -> Limit {
+    /// The limit of what may last as long as the scan.
+    fn scan_limit(&self) -> Limit {
+        Limit { at: self.started + self.plan.scan_timeout, error: NetError::ScanTimeout, bytes: MAX_SCAN }
+    }
+
+    pub(super) fn limit(&self, timeout: Option<Duration>) -> Limit {
         let timeout = timeout.map_or(self.plan.timeout, |timeout| timeout.min(self.plan.timeout));
         let request = Instant::now() + timeout;
         let scan = self.started + self.plan.scan_timeout;
         if scan < request {
-            Limit { at: scan, error: NetError::ScanTimeout }
+            Limit { at: scan, error: NetError::ScanTimeout, bytes: MAX_ANSWER }
         } else {
-            Limit { at: request, error: NetError::Timeout }
+            Limit { at: request, error: NetError::Timeout, bytes: MAX_ANSWER }
         }
     }
 
-    fn rule(&self, destination: Destination) -> Rule {
+    pub(super) fn rule(&self, destination: Destination) -> Rule {
         Rule {
             destination,
             fleet: Arc::clone(&self.door.allow),
             target: Arc::clone(&self.allow),
             baseline: self.plan.baseline,
-            own: self.own_class().or_else(|| literal(self.plan.written).map(classify)),
+            own: self.own_class().or_else(|| self.plan.written.and_then(literal).map(classify)),
         }
     }
 }
@@ -219,7 +340,7 @@ impl Line<'_> {
             let response = self.hop(&request, &url).await?;
             let headers = self.clean(response.headers());
             match next_hop(&request, &url, response.status(), &headers)? {
-                Some(ref to) if request.keep_origin && to.origin() != self.visit.plan.written.origin() => {
+                Some(ref to) if request.keep_origin && self.is_elsewhere(to) => {
                     return Err(NetError::LeftOrigin);
                 }
                 Some(to) if hops.len() < MAX_REDIRECTS => {
@@ -227,9 +348,17 @@ impl Line<'_> {
                     url = to;
                 }
                 Some(_) => return Err(NetError::TooManyRedirects),
-                None => return Ok(self.answer(response, headers, url, hops, limit)),
+                None => {
+                    let limit = if request.lasting { self.visit.scan_limit() } else { limit };
+                    return Ok(self.answer(response, headers, url, hops, limit));
+                }
             }
         }
+    }
+
+    /// Whether `url` is on another origin than the one written.
+    pub fn is_elsewhere(&self, url: &Url) -> bool {
+        Destination::toward(url, self.visit.plan.written) == Destination::PeerChosen
     }
 
     async fn hop(&self, request: &Request, url: &Url) -> Result<reqwest::Response, NetError> {
@@ -253,8 +382,12 @@ impl Line<'_> {
         if let Some(body) = &request.body {
             builder = builder.body(body.clone());
         }
-        self.visit.requests.fetch_add(1, Ordering::Relaxed);
-        let response = builder.send().await?;
+        self.visit.count();
+        let response = builder.send().await.map_err(NetError::from).inspect_err(|error| {
+            if destination == Destination::Written && error.phase() == Phase::Tls {
+                self.visit.tls_failed.store(true, Ordering::Relaxed);
+            }
+        })?;
         if destination == Destination::Written
             && let Some(address) = response.remote_addr()
         {
@@ -263,7 +396,11 @@ impl Line<'_> {
         if destination == Destination::Written
             && let Some(tls) = response.extensions().get::<reqwest::tls::TlsInfo>()
         {
-            self.visit.certificate.get_or_init(|| tls.peer_certificate().and_then(certificate::not_after));
+            let shown = tls.peer_certificate();
+            self.visit.note_certificate(shown.and_then(certificate::not_after));
+            if let Some(shown) = shown {
+                self.visit.leaf.get_or_init(|| Digest::of_bytes(shown));
+            }
         }
         if header_bytes(response.headers()) > MAX_HEADERS {
             return Err(NetError::HeadersTooLarge);
@@ -298,16 +435,17 @@ impl Line<'_> {
         if let Some(client) = slot.get() {
             return Ok(client);
         }
-        let client = self.build(rule)?;
+        let client = self.build(destination, rule)?;
         Ok(slot.get_or_init(|| client))
     }
 
-    /// Cheap, since the TLS configuration is shared: its clone copies pointers.
-    fn build(&self, rule: Rule) -> Result<reqwest::Client, NetError> {
+    /// Cheap, since the TLS configuration is shared: its clone copies pointers. One that is a target's own is made for
+    /// each scan, of what its files say then.
+    fn build(&self, destination: Destination, rule: Rule) -> Result<reqwest::Client, NetError> {
         let door = self.visit.door;
-        let guarded = Guarded { inner: Arc::clone(&door.resolver), rule };
+        let guarded = self.visit.guarded(rule);
         reqwest::Client::builder()
-            .tls_backend_preconfigured(door.tls.clone())
+            .tls_backend_preconfigured(self.visit.tls(destination)?)
             .tls_info(true)
             .dns_resolver(Arc::new(guarded))
             .user_agent(door.user_agent.clone())

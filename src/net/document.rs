@@ -13,6 +13,11 @@ impl Visit<'_> {
         Digest::of_bytes(&self.scrub().scrub(bytes))
     }
 
+    /// A value that was made of what the peer said, without any secret of ours.
+    pub fn clean(&self, value: Json) -> Json {
+        scrubbed(value, self.scrub())
+    }
+
     /// Parses one document of the peer; no secret of ours is left in it.
     ///
     /// # Errors

@@ -5,6 +5,8 @@ use std::io;
 
 use super::exhausted;
 use super::guard::Refusal;
+use super::own::OwnPart;
+use super::resolve::NoWay;
 
 /// One request without a whole answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
@@ -21,6 +23,12 @@ pub enum NetError {
     /// The certificate does not verify.
     #[error("the TLS certificate does not verify")]
     TlsCertificate,
+    /// A chain of certificates beyond all use.
+    #[error("the certificate chain is above 16 certificates or 64 KiB")]
+    ChainTooLarge,
+    /// A file of ours that the target is asked with cannot be used.
+    #[error("what `{}` names cannot be used", .0.key())]
+    OwnTls(OwnPart),
     /// TLS failed otherwise.
     #[error("the TLS handshake failed")]
     Tls,
@@ -60,6 +68,15 @@ pub enum NetError {
     /// A redirect would have left the origin that gets our credential.
     #[error("a redirect leads to an origin that does not get our credential")]
     LeftOrigin,
+    /// There is no such program, or it may not be run.
+    #[error("the program could not be started")]
+    NoProgram,
+    /// A program of ours closed its output, or its input, before it answered.
+    #[error("the program ended before it answered")]
+    Ended,
+    /// More messages than one conversation may have.
+    #[error("more than 1,000 messages in one conversation")]
+    TooManyMessages,
     /// A limit of ours: nothing was learned of the peer.
     #[error("driftd has no descriptors or memory left to connect with")]
     Exhausted,
@@ -90,17 +107,48 @@ impl NetError {
     #[must_use]
     pub const fn phase(self) -> Phase {
         match self {
-            Self::Refused(_) | Self::Dns | Self::Exhausted | Self::Request => Phase::Address,
-            Self::Connect => Phase::Connect,
+            Self::Refused(_) | Self::Dns | Self::Exhausted | Self::Request | Self::OwnTls(_) => Phase::Address,
+            Self::Connect | Self::NoProgram => Phase::Connect,
             Self::TlsCertificate | Self::Tls => Phase::Tls,
             Self::Broken
             | Self::NotHttp
             | Self::Decompression
             | Self::Coding
             | Self::BadRedirect
+            | Self::Ended
             | Self::LeftOrigin => Phase::Answer,
-            Self::HeadersTooLarge | Self::BodyTooLarge | Self::ScanTooLarge | Self::TooManyRedirects => Phase::Cap,
+            Self::HeadersTooLarge
+            | Self::BodyTooLarge
+            | Self::ScanTooLarge
+            | Self::TooManyRedirects
+            | Self::TooManyMessages
+            | Self::ChainTooLarge => Phase::Cap,
             Self::Timeout | Self::ScanTimeout => Phase::Deadline,
+        }
+    }
+}
+
+impl NetError {
+    /// Of a name that leads nowhere.
+    pub(super) fn of_name(error: &NoWay) -> Self {
+        match error {
+            NoWay::Refused(refusal) => Self::Refused(*refusal),
+            NoWay::Lookup(error) if exhausted::comes_of_it(error) || !exhausted::descriptors_left() => Self::Exhausted,
+            NoWay::Lookup(_) | NoWay::NoAddress(_) => Self::Dns,
+        }
+    }
+
+    /// Of a connection that was not made.
+    pub(super) fn of_connection(error: &io::Error) -> Self {
+        if exhausted::comes_of_it(error) { Self::Exhausted } else { Self::Connect }
+    }
+
+    /// Of a handshake that looks at no certificate and still failed.
+    pub(super) fn of_handshake(error: &io::Error) -> Self {
+        if find::<rustls::Error>(error).is_some() || error.kind() == io::ErrorKind::UnexpectedEof {
+            Self::Tls
+        } else {
+            Self::Broken
         }
     }
 }

@@ -32,8 +32,9 @@ pub enum Destination {
 impl Destination {
     /// Who chose `url`, for a target written as `written`: origins are scheme, host and port.
     #[must_use]
-    pub fn toward(url: &Url, written: &Url) -> Self {
-        if url.origin() == written.origin() { Self::Written } else { Self::PeerChosen }
+    pub fn toward(url: &Url, written: Option<&Url>) -> Self {
+        let is_own = written.is_some_and(|written| url.origin() == written.origin());
+        if is_own { Self::Written } else { Self::PeerChosen }
     }
 }
 

@@ -58,30 +58,55 @@ impl Rule {
 }
 
 /// A resolver that answers only what the guard lets through.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Guarded {
     pub(super) inner: Arc<dyn Resolver>,
     pub(super) rule: Rule,
 }
 
+/// Why a name leads nowhere.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NoWay {
+    /// The resolver said so.
+    #[error(transparent)]
+    Lookup(#[from] io::Error),
+    /// It has none.
+    #[error(transparent)]
+    NoAddress(#[from] NoAddress),
+    /// The guard lets none of them through.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+}
+
+impl Guarded {
+    /// The addresses of `name` that the guard lets through, at least one.
+    pub(super) async fn addresses(&self, name: &str) -> Result<Vec<IpAddr>, NoWay> {
+        let mut refusal = None;
+        let mut open = Vec::new();
+        for address in self.inner.lookup(name).await?.into_iter().take(MAX_ADDRESSES) {
+            match self.rule.decide(HostForm::Name, address) {
+                Ok(_) => open.push(address),
+                Err(refused) => refusal = Some(refused),
+            }
+        }
+        match (open.is_empty(), refusal) {
+            (false, _) => Ok(open),
+            (true, Some(refused)) => Err(refused.into()),
+            (true, None) => Err(NoAddress.into()),
+        }
+    }
+}
+
 impl Resolve for Guarded {
     fn resolve(&self, name: Name) -> Resolving {
-        let lookup = self.inner.lookup(name.as_str());
-        let rule = self.rule.clone();
+        let guarded = self.clone();
         Box::pin(async move {
-            let mut refusal = None;
-            let mut open = Vec::new();
-            for address in lookup.await?.into_iter().take(MAX_ADDRESSES) {
-                match rule.decide(HostForm::Name, address) {
-                    // Port 0 stands for the URL's.
-                    Ok(_) => open.push(SocketAddr::new(address, 0)),
-                    Err(refused) => refusal = Some(refused),
-                }
-            }
-            match (open.is_empty(), refusal) {
-                (false, _) => Ok(Box::new(open.into_iter()) as Addrs),
-                (true, Some(refused)) => Err(refused.into()),
-                (true, None) => Err(NoAddress.into()),
+            match guarded.addresses(name.as_str()).await {
+                // Port 0 stands for the URL's.
+                Ok(open) => Ok(Box::new(open.into_iter().map(|address| SocketAddr::new(address, 0))) as Addrs),
+                Err(NoWay::Lookup(error)) => Err(error.into()),
+                Err(NoWay::NoAddress(error)) => Err(error.into()),
+                Err(NoWay::Refused(error)) => Err(error.into()),
             }
         })
     }

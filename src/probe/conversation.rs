@@ -1,4 +1,4 @@
-//! One conversation with an MCP endpoint over Streamable HTTP: headers by era, ids, sessions, what the server asks.
+//! One conversation with an MCP endpoint, whatever carries it: headers by era, ids, sessions, what the server asks.
 //!
 //! It sends requests and reads the answer to each; what to ask and what an answer means is decided by `opening` and
 //! `lists`.
@@ -12,15 +12,17 @@ use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
 use super::dates;
-use super::exchange::{Exchange, Head, Look, Nothing, Reader, Reply, Step};
+use super::exchange::{Exchange, Head, Look, Matcher, Nothing, Reader, Reply, Step};
 use super::jsonrpc::{self, ServerRequest};
+use super::wire::{Opening, Stream, Wire};
 use crate::model::facet::Face;
 use crate::model::json::{Json, Members};
-use crate::net::{Line, NetError, Request, Visit};
+use crate::model::observation::Transport;
+use crate::net::{Answer, Farewell, Launch, Line, NetError, Request, Visit};
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
-const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+pub(super) const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const BOTH_FRAMINGS: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
@@ -29,7 +31,12 @@ const MAX_ANSWERS: u8 = 8;
 /// Longest id of a server's request that is echoed.
 const MAX_ID: usize = 256;
 /// For what needs no answer: ending a session, answering the server.
-const COURTESY: Duration = Duration::from_secs(5);
+pub(super) const COURTESY: Duration = Duration::from_secs(5);
+
+/// The first question of 2026-07-28.
+pub(super) const DISCOVER: &str = "server/discover";
+/// How long a program may take for it: older ones need not answer at all.
+const DISCOVERY: Duration = Duration::from_secs(10);
 
 /// How requests are dressed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,13 +49,26 @@ pub(super) enum Dress {
     Legacy { date: String },
 }
 
+/// Whom a conversation is held with.
+#[derive(Clone, Debug)]
+pub(super) enum Partner<'v> {
+    /// What answers there.
+    Url(Url),
+    /// A program, once it is started.
+    Program(&'v Launch),
+}
+
 /// One conversation; its connections end with it.
 pub(super) struct Conversation<'v> {
     pub(super) line: Line<'v>,
     visit: &'v Visit<'v>,
     face: Face,
     private: HeaderMap,
-    url: Url,
+    partner: Partner<'v>,
+    /// Where it was led, where its partner is a URL.
+    url: Option<Url>,
+    /// What carries messages, where each is not answered by the response to it.
+    wire: Option<Wire>,
     dress: Dress,
     session: Option<HeaderValue>,
     /// One request only: nothing is sent a second time.
@@ -72,13 +92,24 @@ pub(super) fn private_headers(
 }
 
 impl<'v> Conversation<'v> {
-    pub(super) fn new(visit: &'v Visit<'v>, face: Face, private: HeaderMap, single: bool) -> Self {
+    pub(super) fn new(
+        visit: &'v Visit<'v>,
+        partner: Partner<'v>,
+        face: Face,
+        private: HeaderMap,
+        single: bool,
+    ) -> Self {
         Self {
             line: visit.line(),
             visit,
             face,
             private,
-            url: visit.written().clone(),
+            url: match &partner {
+                Partner::Url(url) => Some(url.clone()),
+                Partner::Program(_) => None,
+            },
+            partner,
+            wire: None,
             dress: Dress::Bare,
             session: None,
             single,
@@ -89,7 +120,66 @@ impl<'v> Conversation<'v> {
 
     /// Another conversation of the same face over a connection of its own.
     pub(super) fn another(&self) -> Self {
-        Self::new(self.visit, self.face, self.private.clone(), false)
+        Self::new(self.visit, self.partner.clone(), self.face, self.private.clone(), false)
+    }
+
+    /// Whether another one can be had beside it. Some servers of HTTP+SSE die of a second stream, or of the end of one.
+    pub(super) const fn can_have_another(&self) -> bool {
+        !matches!(self.wire, Some(Wire::Stream(_)))
+    }
+
+    /// How it is carried.
+    pub(super) const fn transport(&self) -> Transport {
+        match (&self.partner, &self.wire) {
+            (Partner::Program(_), _) => Transport::Stdio,
+            (Partner::Url(_), Some(Wire::Stream(_))) => Transport::Sse,
+            (Partner::Url(_), _) => Transport::StreamableHttp,
+        }
+    }
+
+    /// Where messages go, when a stream named it.
+    pub(super) fn messages(&self) -> Option<&Url> {
+        self.wire.as_ref().and_then(Wire::messages)
+    }
+
+    /// Starts the program, unless it runs.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub(super) fn begin(&mut self) -> Result<(), NetError> {
+        if let (Partner::Program(launch), None) = (&self.partner, &self.wire) {
+            self.wire = Some(Wire::Program(Box::new(self.visit.start(launch)?)));
+        }
+        Ok(())
+    }
+
+    /// Starts the program once more, in the place of one that has ended.
+    ///
+    /// # Errors
+    /// As [`Conversation::begin`].
+    pub(super) fn begin_anew(&mut self) -> Result<(), NetError> {
+        self.wire = None;
+        self.begin()
+    }
+
+    /// Asks by GET for the stream of HTTP+SSE, which then carries the conversation; the answer, when it is none.
+    ///
+    /// # Errors
+    /// When nothing answered.
+    pub(super) async fn open_stream(&mut self) -> Result<Option<Head>, NetError> {
+        let Some(url) = &self.url else { return Err(NetError::Request) };
+        let request = Request {
+            private: self.private.clone(),
+            keep_origin: self.face == Face::Auth,
+            ..Request::get(url.clone())
+        };
+        match Box::pin(Stream::open(&self.line, request)).await? {
+            Opening::Stream(stream) => {
+                self.wire = Some(Wire::Stream(stream));
+                Ok(None)
+            }
+            Opening::Other(head) => Ok(Some(*head)),
+        }
     }
 
     pub(super) const fn face(&self) -> Face {
@@ -113,12 +203,19 @@ impl<'v> Conversation<'v> {
     /// From here on the endpoint that answered is asked, so that a redirect is followed once, and requests are
     /// dressed for its era; the session that `initialize` gave goes with each.
     pub(super) fn settle(&mut self, head: &Head, dress: Dress) {
-        self.url = head.url.clone();
+        if let (None, Some(way)) = (&self.wire, &head.way) {
+            self.url = Some(way.url.clone());
+        }
         self.session = match &dress {
             Dress::Legacy { .. } => head.headers.get(SESSION).cloned(),
             Dress::Bare | Dress::Modern => None,
         };
         self.dress = dress;
+    }
+
+    /// Whether requests are dressed for 2026-07-28.
+    pub(super) fn is_modern(&self) -> bool {
+        self.dress == Dress::Modern
     }
 
     /// The first request was let in: it need not stay the only one.
@@ -149,7 +246,7 @@ impl<'v> Conversation<'v> {
             Ok(exchange) => exchange.head.status.is_success() && matches!(exchange.reply, Reply::Nothing(Nothing::Cut)),
             Err(error) => *error == NetError::Broken,
         };
-        if is_lost && !self.single && !self.visit.is_over() {
+        if is_lost && self.wire.is_none() && !self.single && !self.visit.is_over() {
             return Box::pin(self.attempt(method, params, look)).await;
         }
         first
@@ -159,13 +256,22 @@ impl<'v> Conversation<'v> {
         let id = self.next_id;
         self.next_id += 1;
         let params = self.params(params);
-        let answer = self.post(method, jsonrpc::request(id, method, params), None).await?;
+        let request = jsonrpc::request(id, method, params);
+        if let Some(mut wire) = self.wire.take() {
+            let timeout = (method == DISCOVER).then_some(DISCOVERY);
+            let visit = self.visit;
+            let asked = self.ask_over(&mut wire, (id, method, request), look);
+            let exchange = Box::pin(visit.within(timeout, asked)).await;
+            self.wire = Some(wire);
+            return exchange;
+        }
+        let answer = self.post(method, request, None).await?;
         let (head, body) = Head::split(answer);
         if says_enough(head.status) {
             return Ok(Exchange { head, reply: Reply::Nothing(Nothing::Unread) });
         }
         let look = if head.status.is_success() { look } else { Look::Parse };
-        let mut reader = Reader::new(body, head.framing, id, look);
+        let mut reader = Reader::new(body, head.framing(), id, look);
         loop {
             match reader.next(self.visit).await {
                 Ok(Step::Reply(reply)) => return Ok(Exchange { head, reply }),
@@ -175,6 +281,58 @@ impl<'v> Conversation<'v> {
                     return Ok(Exchange { head, reply: Reply::Nothing(Nothing::Unread) });
                 }
                 Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// The same over a wire: the message goes out, and what comes in is read until it answers.
+    async fn ask_over(
+        &mut self,
+        wire: &mut Wire,
+        (id, method, request): (i64, &str, Bytes),
+        look: Look,
+    ) -> Result<Exchange, NetError> {
+        if let Some(head) = self.send_over(wire, method, request, None).await? {
+            return Ok(Exchange { head, reply: Reply::Nothing(Nothing::Unread) });
+        }
+        let mut matcher = Matcher::new(id, look, Nothing::Cut);
+        loop {
+            while let Some(step) = matcher.next() {
+                match step {
+                    Step::Reply(reply) => return Ok(Exchange { head: wire.head(), reply }),
+                    Step::Asked(asked) => self.answer_over(wire, &asked).await,
+                }
+            }
+            if matcher.is_over() {
+                break;
+            }
+            match wire.next().await? {
+                Some(document) => matcher.document(self.visit, &document).await,
+                None if matches!(wire, Wire::Program(_)) => return Err(NetError::Ended),
+                None => break,
+            }
+        }
+        Ok(Exchange { head: wire.head(), reply: Reply::Nothing(matcher.nothing()) })
+    }
+
+    /// Sends one message over a wire; the refusal, when it was refused.
+    async fn send_over(
+        &self,
+        wire: &mut Wire,
+        method: &str,
+        message: Bytes,
+        timeout: Option<Duration>,
+    ) -> Result<Option<Head>, NetError> {
+        match wire {
+            Wire::Program(program) => {
+                self.visit.count();
+                program.send(&message).await.map(|()| None)
+            }
+            Wire::Stream(stream) => {
+                let Some(url) = stream.messages() else { return Err(NetError::Request) };
+                let (head, _body) =
+                    Head::split(self.line.send(self.posting(url.clone(), method, message, timeout)).await?);
+                Ok((!head.status.is_success()).then_some(head))
             }
         }
     }
@@ -194,24 +352,51 @@ impl<'v> Conversation<'v> {
     ///
     /// # Errors
     /// When nothing answered.
-    pub(super) async fn notify(&self, method: &str) -> Result<(), NetError> {
-        self.post(method, jsonrpc::notification(method), None).await.map(|_| ())
+    pub(super) async fn notify(&mut self, method: &str) -> Result<(), NetError> {
+        let message = jsonrpc::notification(method);
+        let Some(mut wire) = self.wire.take() else {
+            return self.post(method, message, None).await.map(|_| ());
+        };
+        let sent = self.visit.within(None, self.send_over(&mut wire, method, message, None)).await;
+        self.wire = Some(wire);
+        sent.map(|_| ())
     }
 
     /// A server that asks must be answered, or it may end the session; it is not waited for.
     async fn answer(&mut self, request: &ServerRequest) {
-        let is_short = request.id.as_str().is_none_or(|id| id.len() <= MAX_ID);
-        if self.answered >= MAX_ANSWERS || !is_short || self.dress == Dress::Modern {
-            return;
+        if self.is_answered(request) {
+            // Whether it arrived shows in what follows.
+            let _ = self.post("response", jsonrpc::answer(request), Some(COURTESY)).await;
         }
-        self.answered += 1;
-        // Whether it arrived shows in what follows.
-        let _ = self.post("response", jsonrpc::answer(request), Some(COURTESY)).await;
     }
 
-    /// Ends the session by DELETE, where that does no harm.
-    pub(super) async fn end(self, allowed: bool) {
-        let Dress::Legacy { date } = &self.dress else {
+    async fn answer_over(&mut self, wire: &mut Wire, request: &ServerRequest) {
+        if self.is_answered(request) {
+            let _ = self.send_over(wire, "response", jsonrpc::answer(request), Some(COURTESY)).await;
+        }
+    }
+
+    /// Whether an answer is sent, which is counted.
+    fn is_answered(&mut self, request: &ServerRequest) -> bool {
+        let is_short = request.id.as_str().is_none_or(|id| id.len() <= MAX_ID);
+        let answers = self.answered < MAX_ANSWERS && is_short && self.dress != Dress::Modern;
+        self.answered += u8::from(answers);
+        answers
+    }
+
+    /// Ends it: a program with all that it started, a session by DELETE, where that does no harm. What a program left.
+    pub(super) async fn end(mut self, allowed: bool) -> Option<Farewell> {
+        match self.wire.take() {
+            Some(Wire::Program(program)) => return Some(program.end().await),
+            Some(Wire::Stream(_)) => return None,
+            None => {}
+        }
+        self.end_session(allowed).await;
+        None
+    }
+
+    async fn end_session(&self, allowed: bool) {
+        let (Dress::Legacy { date }, Some(url)) = (&self.dress, &self.url) else {
             return;
         };
         if self.session.is_none() || !allowed || !dates::ends_session(date) || self.visit.is_over() {
@@ -221,19 +406,29 @@ impl<'v> Conversation<'v> {
         self.session_headers(&mut headers);
         let request = Request {
             method: Method::DELETE,
-            url: self.url.clone(),
             headers,
             private: self.private.clone(),
-            body: None,
             follow: false,
             keep_origin: true,
             timeout: Some(COURTESY),
+            ..Request::get(url.clone())
         };
         // 2xx and 404 are done, 405 is "not supported", and nothing else would be acted upon either.
         let _ = self.line.send(request).await;
     }
 
-    async fn post(&self, method: &str, body: Bytes, timeout: Option<Duration>) -> Result<crate::net::Answer, NetError> {
+    async fn post(&self, method: &str, body: Bytes, timeout: Option<Duration>) -> Result<Answer, NetError> {
+        let Some(url) = &self.url else { return Err(NetError::Ended) };
+        self.line.send(self.posting(url.clone(), method, body, timeout)).await
+    }
+
+    /// The URL that is asked, where its partner is none of our programs.
+    pub(super) const fn url(&self) -> Option<&Url> {
+        self.url.as_ref()
+    }
+
+    /// The request that carries `body`, a message of `method`, to `url`, dressed as all are by now.
+    pub(super) fn posting(&self, url: Url, method: &str, body: Bytes, timeout: Option<Duration>) -> Request {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, JSON);
         headers.insert(ACCEPT, BOTH_FRAMINGS);
@@ -243,17 +438,15 @@ impl<'v> Conversation<'v> {
         {
             headers.insert(METHOD, method);
         }
-        let request = Request {
+        Request {
             method: Method::POST,
-            url: self.url.clone(),
             headers,
             private: self.private.clone(),
             body: Some(body),
-            follow: true,
             keep_origin: self.face == Face::Auth,
             timeout,
-        };
-        self.line.send(request).await
+            ..Request::get(url)
+        }
     }
 
     fn session_headers(&self, headers: &mut HeaderMap) {

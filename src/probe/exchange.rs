@@ -24,9 +24,17 @@ pub(super) struct Exchange {
 /// Everything of an answer but its body.
 #[derive(Clone, Debug)]
 pub(super) struct Head {
+    /// 200 where the answer came by another way than its own HTTP response.
     pub(super) status: StatusCode,
-    pub(super) version: Version,
     pub(super) headers: HeaderMap,
+    /// How it came over HTTP; `None` for a program's.
+    pub(super) way: Option<Way>,
+}
+
+/// How an answer came over HTTP.
+#[derive(Clone, Debug)]
+pub(super) struct Way {
+    pub(super) version: Version,
     pub(super) url: Url,
     pub(super) hops: Vec<Hop>,
     pub(super) class: Option<AddressClass>,
@@ -104,7 +112,17 @@ impl Head {
     pub(super) fn split(answer: Answer) -> (Self, Body) {
         let Answer { status, version, headers, url, hops, class, body } = answer;
         let framing = framing(&headers);
-        (Self { status, version, headers, url, hops, class, framing }, body)
+        (Self { status, headers, way: Some(Way { version, url, hops, class, framing }) }, body)
+    }
+
+    /// Of an answer that a program wrote.
+    pub(super) fn of_program() -> Self {
+        Self { status: StatusCode::OK, headers: HeaderMap::new(), way: None }
+    }
+
+    /// How messages stand in the body.
+    pub(super) fn framing(&self) -> Framing {
+        self.way.as_ref().map_or(Framing::Json, |way| way.framing)
     }
 }
 
@@ -121,10 +139,7 @@ fn framing(headers: &HeaderMap) -> Framing {
 /// Reads one body until it answers the request `id`.
 pub(super) struct Reader {
     source: Source,
-    queue: VecDeque<Read>,
-    id: i64,
-    look: Look,
-    nothing: Nothing,
+    matcher: Matcher,
 }
 
 enum Source {
@@ -139,43 +154,30 @@ impl Reader {
             Framing::Json => (Source::Whole(body), Nothing::Empty),
             Framing::Sse => (Source::Stream(body, sse::Parser::default()), Nothing::Cut),
         };
-        Self { source, queue: VecDeque::new(), id, look, nothing }
+        Self { source, matcher: Matcher::new(id, look, nothing) }
     }
 
     pub(super) async fn next(&mut self, visit: &Visit<'_>) -> Result<Step, NetError> {
         loop {
-            while let Some(read) = self.queue.pop_front() {
-                // The same bytes answered the same request before.
-                if read.document.as_ref().is_some_and(|document| document.unparsed.is_some()) {
-                    return Ok(Step::Reply(Reply::Result(read)));
-                }
-                let Read { value, ambiguities, document } = read;
-                match jsonrpc::read(value, self.id) {
-                    Said::Result(value) => {
-                        return Ok(Step::Reply(Reply::Result(Read { value, ambiguities, document })));
-                    }
-                    Said::Error(error) => return Ok(Step::Reply(Reply::Error(error))),
-                    Said::Request(request) => return Ok(Step::Asked(request)),
-                    Said::Foreign => self.blame(Nothing::ForeignId),
-                    Said::Noise => self.blame(Nothing::NotJsonrpc),
-                    Said::Notification => {}
-                }
+            if let Some(step) = self.matcher.next() {
+                return Ok(step);
             }
             if matches!(self.source, Source::Done) {
-                return Ok(Step::Reply(Reply::Nothing(self.nothing)));
+                return Ok(Step::Reply(Reply::Nothing(self.matcher.nothing)));
             }
             self.fill(visit).await?;
         }
     }
 
     async fn fill(&mut self, visit: &Visit<'_>) -> Result<(), NetError> {
+        let matcher = &mut self.matcher;
         match std::mem::replace(&mut self.source, Source::Done) {
             Source::Done => {}
             Source::Whole(body) => {
                 let document = body.whole().await?;
-                self.document(visit, &document).await;
-                if self.nothing == Nothing::Empty && !document.trim_ascii().is_empty() {
-                    self.nothing = Nothing::NotJsonrpc;
+                matcher.document(visit, &document).await;
+                if matcher.nothing == Nothing::Empty && !document.trim_ascii().is_empty() {
+                    matcher.nothing = Nothing::NotJsonrpc;
                 }
             }
             Source::Stream(mut body, mut parser) => match body.piece().await? {
@@ -183,20 +185,21 @@ impl Reader {
                     Ok(events) => {
                         self.source = Source::Stream(body, parser);
                         for event in events {
-                            self.document(visit, &event).await;
-                            if matches!(self.source, Source::Done) {
+                            matcher.document(visit, &event.data).await;
+                            if matcher.is_over() {
+                                self.source = Source::Done;
                                 break;
                             }
                         }
                     }
-                    Err(sse::TooManyEvents) => self.nothing = Nothing::TooLarge,
+                    Err(sse::TooManyEvents) => matcher.nothing = Nothing::TooLarge,
                 },
                 None => {
                     if let Some(event) = parser.finish() {
-                        self.document(visit, &event).await;
+                        matcher.document(visit, &event.data).await;
                         // What was left over at the end and is no JSON was cut, and is as lost as the rest.
-                        if self.nothing == Nothing::NotJson {
-                            self.nothing = Nothing::Cut;
+                        if matcher.nothing == Nothing::NotJson {
+                            matcher.nothing = Nothing::Cut;
                         }
                     }
                 }
@@ -204,9 +207,56 @@ impl Reader {
         }
         Ok(())
     }
+}
+
+/// Finds the message that answers the request `id` among documents.
+pub(super) struct Matcher {
+    queue: VecDeque<Read>,
+    id: i64,
+    look: Look,
+    nothing: Nothing,
+}
+
+impl Matcher {
+    /// `nothing` is what it comes to when no document comes at all.
+    pub(super) const fn new(id: i64, look: Look, nothing: Nothing) -> Self {
+        Self { queue: VecDeque::new(), id, look, nothing }
+    }
+
+    /// What it comes to when nothing follows.
+    pub(super) const fn nothing(&self) -> Nothing {
+        self.nothing
+    }
+
+    /// Whether nothing that follows is of use: a document was beyond all caps.
+    pub(super) fn is_over(&self) -> bool {
+        self.nothing == Nothing::TooLarge
+    }
+
+    /// The next message that is to be acted upon, of the documents so far.
+    pub(super) fn next(&mut self) -> Option<Step> {
+        while let Some(read) = self.queue.pop_front() {
+            // The same bytes answered the same request before.
+            if read.document.as_ref().is_some_and(|document| document.unparsed.is_some()) {
+                return Some(Step::Reply(Reply::Result(read)));
+            }
+            let Read { value, ambiguities, document } = read;
+            match jsonrpc::read(value, self.id) {
+                Said::Result(value) => {
+                    return Some(Step::Reply(Reply::Result(Read { value, ambiguities, document })));
+                }
+                Said::Error(error) => return Some(Step::Reply(Reply::Error(error))),
+                Said::Request(request) => return Some(Step::Asked(request)),
+                Said::Foreign => self.blame(Nothing::ForeignId),
+                Said::Noise => self.blame(Nothing::NotJsonrpc),
+                Said::Notification => {}
+            }
+        }
+        None
+    }
 
     /// Queues the messages of one document. Blank ones are priming events and empty bodies.
-    async fn document(&mut self, visit: &Visit<'_>, bytes: &[u8]) {
+    pub(super) async fn document(&mut self, visit: &Visit<'_>, bytes: &[u8]) {
         if bytes.trim_ascii().is_empty() {
             return;
         }
@@ -233,17 +283,15 @@ impl Reader {
                     document: digest.map(|digest| Document { digest, unparsed: None }),
                 }));
             }
-            Err(error) if error.kind.is_limit() => {
-                self.nothing = Nothing::TooLarge;
-                self.source = Source::Done;
-            }
+            Err(error) if error.kind.is_limit() => self.nothing = Nothing::TooLarge,
             Err(_) => self.blame(Nothing::NotJson),
         }
     }
 
-    /// The first thing that was wrong says most.
+    /// The first thing that was wrong says most, and a foreign id more than that nothing was ours.
     fn blame(&mut self, nothing: Nothing) {
-        if matches!(self.nothing, Nothing::Empty | Nothing::Cut) {
+        let is_closer = self.nothing == Nothing::NotJsonrpc && nothing == Nothing::ForeignId;
+        if is_closer || matches!(self.nothing, Nothing::Empty | Nothing::Cut) {
             self.nothing = nothing;
         }
     }

@@ -2,31 +2,34 @@
 
 use std::collections::BTreeMap;
 
-use http::HeaderValue;
+use http::HeaderMap;
 use jiff::Timestamp;
 
-use super::conversation::{Conversation, private_headers};
+use super::conversation::{Conversation, Partner, private_headers};
+use super::finding::{Opening, Search};
 use super::lists::{self, ListEnd};
 use super::opening::{self, First, Trail};
 use super::ready::{Failed, Opened, Ready};
 use super::trouble::Trouble;
-use super::{Ask, SecondRead, dates, echo};
+use super::{Ask, SecondRead, connections, dates, echo, session_ids, stream};
 use crate::model::digest::Digest;
 use crate::model::facet::{Face, Facet, FacetName, UnseenKind, UnseenReason};
 use crate::model::json::Json;
 use crate::model::observation::{
     Detection, DetectionState, Era, RawFacet, RawRead, Remark, SightFact, SightPlace, Transport,
 };
-use crate::net::Visit;
+use crate::model::text;
+use crate::net::{Farewell, Scrub, Visit};
+
+/// Why nothing is watched with our credential where the endpoint is elsewhere.
+const ELSEWHERE: &str =
+    "the endpoint was found at another origin than the one written, which alone gets the credential";
 
 /// Why nothing behind a challenge is watched.
 const NO_CREDENTIAL: &str = "no credential: the anonymous request is answered by a challenge";
 
 /// The lists, in the order they are asked for.
 const LISTS: [Facet; 4] = [Facet::McpTools, Facet::McpPrompts, Facet::McpResources, Facet::McpResourceTemplates];
-
-/// Session ids below this length can be guessed.
-const SHORT_SESSION: usize = 16;
 
 /// What one face came to.
 #[derive(Debug)]
@@ -37,13 +40,17 @@ pub(super) struct FaceReport {
     /// Sights of single facets; that of the endpoint follows from `end`.
     pub(super) sights: Vec<SightFact>,
     pub(super) remarks: Vec<Remark>,
+    /// What is not looked at in every scan, and was in this one.
+    pub(super) seldom: Vec<Remark>,
     pub(super) end: End,
     pub(super) detection: Detection,
     /// The date that was spoken.
     pub(super) date: Option<String>,
     pub(super) offered: Vec<String>,
+    /// The end of what a program wrote to its standard error.
+    pub(super) stderr: Option<String>,
     /// How another face is opened alike.
-    alike: Option<First>,
+    pub(super) alike: Option<First>,
 }
 
 /// How a face ended.
@@ -62,13 +69,13 @@ pub(super) enum End {
 }
 
 /// Sees the faces of a target: the stranger's, and our credential's.
-pub(super) async fn faces(visit: &Visit<'_>, ask: &Ask<'_>) -> Vec<FaceReport> {
-    let first = First::of_baseline(ask.date);
+pub(super) async fn faces<'v>(search: &mut Search<'v>, ask: &'v Ask<'v>) -> Vec<FaceReport> {
+    let first = First::of_baseline(ask.date, ask.transport);
     let Some(credential) = ask.credential else {
-        return vec![Box::pin(stranger(visit, ask, first)).await];
+        return vec![Box::pin(stranger(search, ask, first)).await];
     };
     let stranger =
-        if ask.target.anonymous { Box::pin(stranger(visit, ask, first.clone())).await } else { FaceReport::off() };
+        if ask.target.anonymous { Box::pin(stranger(search, ask, first.clone())).await } else { FaceReport::off() };
     // Who refuses the stranger, or does not answer, is not asked once more.
     let auth = match &stranger.end {
         End::Failed(trouble) if !trouble.is_answer() => FaceReport::failed(Face::Auth, trouble.clone()),
@@ -76,12 +83,18 @@ pub(super) async fn faces(visit: &Visit<'_>, ask: &Ask<'_>) -> Vec<FaceReport> {
             let token = credential.token.as_ref();
             let private = token.and_then(|token| private_headers(ask.headers, Some(token)).ok());
             match private {
-                Some(private) => {
-                    let first = stranger.alike.clone().unwrap_or(first);
-                    let single = ask.probe_only && stranger.end == End::Off;
-                    let conversation = Conversation::new(visit, Face::Auth, private, single);
-                    Box::pin(see(conversation, ask, first)).await
+                Some(private) if stranger.end == End::Off => {
+                    let opening = Box::pin(search.open(Face::Auth, private, first)).await;
+                    Box::pin(see(opening, ask)).await
                 }
+                Some(private) => match search.for_credential() {
+                    Some(url) => {
+                        let first = stranger.alike.clone().unwrap_or(first);
+                        let opening = Box::pin(search.open_there(url, private, first)).await;
+                        Box::pin(see(opening, ask)).await
+                    }
+                    None => FaceReport::elsewhere(),
+                },
                 None => FaceReport::unavailable(),
             }
         }
@@ -89,28 +102,48 @@ pub(super) async fn faces(visit: &Visit<'_>, ask: &Ask<'_>) -> Vec<FaceReport> {
     vec![stranger, auth]
 }
 
-async fn stranger(visit: &Visit<'_>, ask: &Ask<'_>, first: First) -> FaceReport {
+async fn stranger<'v>(search: &mut Search<'v>, ask: &'v Ask<'v>, first: First) -> FaceReport {
     let private = private_headers(ask.headers, None).unwrap_or_default();
-    let conversation = Conversation::new(visit, Face::Stranger, private, ask.probe_only);
-    Box::pin(see(conversation, ask, first)).await
+    let opening = Box::pin(search.open(Face::Stranger, private, first)).await;
+    Box::pin(see(opening, ask)).await
 }
 
-async fn see(mut conversation: Conversation<'_>, ask: &Ask<'_>, first: First) -> FaceReport {
+/// Sees what a program shows. Nobody is a stranger to it: it has one face, and is given what it needs by its variables.
+pub(super) async fn program<'v>(visit: &'v Visit<'v>, ask: &'v Ask<'v>) -> Vec<FaceReport> {
+    let Some(launch) = ask.launch else {
+        let detail = "a variable of the program cannot be had";
+        let trouble = Trouble::new(UnseenKind::CredentialUnavailable, detail);
+        return vec![FaceReport::failed(Face::Stranger, trouble)];
+    };
+    let partner = Partner::Program(launch);
+    let mut conversation = Conversation::new(visit, partner, Face::Stranger, HeaderMap::new(), ask.probe_only);
+    let first = First::of_baseline(ask.date, ask.transport);
+    let (opened, trail) = Box::pin(opening::open(&mut conversation, first, ask)).await;
+    let mut report = Box::pin(see(Opening { conversation, opened, trail }, ask)).await;
+    // It has no door to ask at.
+    report.facets.remove(&FacetName::stranger(Facet::AuthChallenge));
+    vec![report]
+}
+
+async fn see(opening: Opening<'_>, ask: &Ask<'_>) -> FaceReport {
+    let Opening { mut conversation, opened, trail } = opening;
     let face = conversation.face();
-    let (opened, trail) = opening::open(&mut conversation, first, ask.at).await;
     let mut report = match opened {
-        Opened::Ready(ready) => Box::pin(listen(conversation, ask, *ready)).await,
+        Opened::Ready(ready) => Box::pin(listen(&mut conversation, ask, *ready)).await,
         Opened::Guarded(challenge) => FaceReport::guarded(face, challenge),
         Opened::Failed(failed) => FaceReport::without_lists(face, failed),
     };
+    if let Some(farewell) = conversation.end(ask.target.end_session).await {
+        report.bid(&farewell, ask.scrub);
+    }
     report.follow(trail);
     report
 }
 
-/// Reads what the opened conversation offers, and ends its session.
-async fn listen(mut conversation: Conversation<'_>, ask: &Ask<'_>, ready: Ready) -> FaceReport {
-    let mut report = FaceReport::ready(conversation.face(), &ready);
-    report.session(conversation.session());
+/// Reads what the opened conversation offers.
+async fn listen(conversation: &mut Conversation<'_>, ask: &Ask<'_>, ready: Ready) -> FaceReport {
+    let mut report = FaceReport::ready(conversation.face(), conversation.transport(), &ready);
+    report.remarks.extend(conversation.session().and_then(session_ids::weakness));
     for facet in LISTS {
         if let End::Failed(trouble) = &report.end {
             let reason = trouble.reason();
@@ -121,21 +154,24 @@ async fn listen(mut conversation: Conversation<'_>, ask: &Ask<'_>, ready: Ready)
             report.absent(facet, "the capability is not declared");
             continue;
         }
-        let expected = expected(&conversation, ask, &ready, facet, 0);
-        let end = Box::pin(lists::read(&mut conversation, facet, &ready, expected, ask.at)).await;
+        let expected = expected(conversation, ask, &ready, facet, 0);
+        let end = Box::pin(lists::read(conversation, facet, &ready, expected, ask.at)).await;
         report.list(facet, end, ready.capabilities.promises(facet));
     }
     if report.end == End::Ready && matches!(report.get(Facet::McpTools), Some(RawFacet::Seen(_))) {
-        let end = Box::pin(second_read(&mut conversation, ask, &ready, &mut report)).await;
+        let end = Box::pin(second_read(conversation, ask, &ready, &mut report)).await;
         report.second(end);
     }
-    if report.end == End::Ready && asks_for_newer(ask, &ready) {
+    if report.end == End::Ready && asks_for_newer(ask, &ready) && conversation.can_have_another() {
         let mut other = conversation.another();
         if Box::pin(opening::speaks_modern(&mut other)).await {
             report.remark("mcp.newer-date-available", format!("the server answers {} too", dates::MODERN));
         }
+        other.end(false).await;
     }
-    conversation.end(ask.target.end_session).await;
+    if report.end == End::Ready && ask.kept.is_none() {
+        report.seldom.extend(Box::pin(stream::look(conversation, &ready)).await);
+    }
     report.finish();
     report
 }
@@ -160,10 +196,18 @@ async fn second_read(
     ready: &Ready,
     report: &mut FaceReport,
 ) -> ListEnd {
-    if ask.second_read == SecondRead::Fresh {
+    if ask.second_read == SecondRead::Fresh && conversation.can_have_another() {
         let mut other = conversation.another();
         let end = lists::read_fresh(&mut other, Facet::McpTools, ready, ask.at).await;
-        report.sessions(conversation.session(), other.session());
+        report.seldom.extend(session_ids::compared(conversation.session(), other.session()));
+        let first = match report.get(Facet::McpTools) {
+            Some(RawFacet::Seen(reads)) => reads.first(),
+            Some(RawFacet::Absent { .. } | RawFacet::Unseen(_)) | None => None,
+        };
+        if let (Some(first), Some(ListEnd::Seen(second))) = (first, &end) {
+            let compared = Box::pin(connections::compare(&mut other, ready, first, second, ask.at)).await;
+            report.seldom.push(compared);
+        }
         other.end(ask.target.end_session).await;
         if let Some(end) = end {
             return end;
@@ -182,6 +226,7 @@ impl FaceReport {
             unwatched: BTreeMap::new(),
             sights: Vec::new(),
             remarks: Vec::new(),
+            seldom: Vec::new(),
             end,
             detection: Detection {
                 state: DetectionState::Unseen,
@@ -189,26 +234,29 @@ impl FaceReport {
                 era: None,
                 version: None,
                 supported: Vec::new(),
+                endpoint: None,
                 evidence: Vec::new(),
             },
             date: None,
             offered: Vec::new(),
+            stderr: None,
             alike: None,
         }
     }
 
-    fn ready(face: Face, ready: &Ready) -> Self {
+    fn ready(face: Face, transport: Transport, ready: &Ready) -> Self {
         let mut report = Self::new(face, End::Ready);
         let state = if ready.is_confirmed { DetectionState::Confirmed } else { DetectionState::Indicated };
         report.detection.state = state;
-        report.detection.transport = Some(Transport::StreamableHttp);
+        report.detection.transport = Some(transport);
         report.detection.era = Some(ready.era);
         report.detection.version = Some(ready.date.clone());
         report.detection.supported.clone_from(&ready.supported);
         report.date = Some(ready.date.clone());
-        report.alike = Some(match &ready.offer {
-            Some(offer) => First::Initialize(offer.clone()),
-            None => First::Discover,
+        report.alike = Some(match (&ready.offer, transport) {
+            (Some(offer), Transport::Sse) => First::Stream(offer.clone()),
+            (Some(offer), _) => First::Initialize(offer.clone()),
+            (None, _) => First::Discover,
         });
         match &ready.handshake {
             Ok(read) => report.seen_page(Facet::McpHandshake, read.value.clone(), read.ambiguities.to_vec()),
@@ -248,6 +296,14 @@ impl FaceReport {
         report
     }
 
+    fn elsewhere() -> Self {
+        let mut report = Self::new(Face::Auth, End::Off);
+        for facet in mcp_facets() {
+            report.unwatch(facet, ELSEWHERE);
+        }
+        report
+    }
+
     fn unavailable() -> Self {
         let detail = "the credential's reference gives no usable token";
         let mut report = Self::new(Face::Auth, End::Unavailable);
@@ -283,6 +339,27 @@ impl FaceReport {
         report
     }
 
+    /// What a program left: how it ended and what it wrote says why nothing was seen.
+    fn bid(&mut self, farewell: &Farewell, scrub: &dyn Scrub) {
+        let said = scrub.scrub(&farewell.stderr);
+        let said = String::from_utf8_lossy(&said).into_owned();
+        if let End::Failed(trouble) = &mut self.end {
+            if let Some(ended) = &farewell.ended {
+                trouble.detail = format!("{} ({ended})", trouble.detail);
+            }
+            for raw in self.facets.values_mut() {
+                if let RawFacet::Unseen(unseen) = raw {
+                    *unseen = trouble.reason();
+                }
+            }
+            // Who is told wants to know why; the line is the program's, and is shown as such.
+            if let Some(last) = said.lines().rev().map(str::trim).find(|line| !line.is_empty()) {
+                trouble.detail = format!("{}; it wrote {}", trouble.detail, text::quoted(last, 200));
+            }
+        }
+        self.stderr = Some(said).filter(|said| !said.trim().is_empty());
+    }
+
     fn follow(&mut self, trail: Trail) {
         self.offered = trail.offered;
         self.remarks.extend(trail.remarks);
@@ -313,7 +390,7 @@ impl FaceReport {
     }
 
     fn remark(&mut self, rule: &'static str, evidence: String) {
-        self.remarks.push(Remark { rule, case: "-", evidence });
+        self.remarks.push(Remark::finding(rule, evidence));
     }
 
     /// What reading a list gave.
@@ -362,25 +439,6 @@ impl FaceReport {
                 trouble.detail = format!("second read: {}", trouble.detail);
                 self.unseen(facet, trouble);
             }
-        }
-    }
-
-    /// What a session id says of itself; the id is never told.
-    fn session(&mut self, id: Option<&HeaderValue>) {
-        let Some(id) = id else {
-            return;
-        };
-        if !id.as_bytes().iter().all(u8::is_ascii_graphic) {
-            self.remark("mcp.session-id-weak", "a session id is not visible ASCII".to_owned());
-        } else if id.len() < SHORT_SESSION {
-            self.remark("mcp.session-id-weak", format!("a session id has {} bytes", id.len()));
-        }
-    }
-
-    /// Two sessions of one server want two ids.
-    fn sessions(&mut self, first: Option<&HeaderValue>, second: Option<&HeaderValue>) {
-        if first.is_some() && first == second {
-            self.remark("mcp.session-id-weak", "two sessions have one id".to_owned());
         }
     }
 

@@ -7,8 +7,10 @@
 use http::StatusCode;
 use jiff::Timestamp;
 
+use super::Ask;
 use super::challenge;
-use super::conversation::{Conversation, Dress, client_info};
+use super::clock_skew;
+use super::conversation::{Conversation, DISCOVER, Dress, client_info};
 use super::dates;
 use super::exchange::{Exchange, Head, Nothing, Read, Reply};
 use super::jsonrpc::{self, RpcError};
@@ -17,10 +19,11 @@ use super::transport;
 use super::trouble::Trouble;
 use crate::model::facet::{Face, Facet, UnseenKind};
 use crate::model::json::{Json, Members};
-use crate::model::observation::{Era, Remark};
+use crate::model::observation::{Era, Remark, Transport};
+use crate::net::NetError;
 
-/// Requests that an opening may take: discover, three dates, one list.
-const MAX_STEPS: usize = 5;
+/// Steps that an opening may take: discover, three dates, a stream and one over it.
+const MAX_STEPS: usize = 6;
 
 /// What is asked first.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,14 +32,18 @@ pub(super) enum First {
     Discover,
     /// `initialize`, offering this date.
     Initialize(String),
+    /// The stream of HTTP+SSE, and `initialize` over it, offering this date.
+    Stream(String),
 }
 
 impl First {
-    /// The opening that a baseline's date asks for.
-    pub(super) fn of_baseline(date: Option<&str>) -> Self {
-        match date {
-            Some(date) if dates::is_legacy(date) => Self::Initialize(date.to_owned()),
-            Some(_) | None => Self::Discover,
+    /// The opening that a baseline's date and transport ask for.
+    pub(super) fn of_baseline(date: Option<&str>, transport: Option<Transport>) -> Self {
+        let legacy = date.filter(|date| dates::is_legacy(date));
+        match (transport, legacy) {
+            (Some(Transport::Sse), legacy) => Self::Stream(legacy.unwrap_or(dates::NEWEST_LEGACY).to_owned()),
+            (_, Some(date)) => Self::Initialize(date.to_owned()),
+            (_, None) => Self::Discover,
         }
     }
 }
@@ -51,15 +58,20 @@ pub(super) struct Trail {
 }
 
 /// Opens `conversation`.
-pub(super) async fn open(conversation: &mut Conversation<'_>, first: First, at: Timestamp) -> (Opened, Trail) {
+pub(super) async fn open(conversation: &mut Conversation<'_>, first: First, ask: &Ask<'_>) -> (Opened, Trail) {
     let opener = Opener {
         conversation,
-        at,
+        at: ask.at,
+        machine: ask.machine,
         trail: Trail::default(),
         has_discovered: false,
         method_missing: false,
+        has_streamed: false,
         refusals: Vec::new(),
         trouble: None,
+        succeeded: false,
+        dateless: false,
+        unknown_dates: false,
         tried: Vec::new(),
     };
     opener.run(first).await
@@ -67,6 +79,7 @@ pub(super) async fn open(conversation: &mut Conversation<'_>, first: First, at: 
 
 /// Opens another session as the first one was: the date it negotiated, or why there is none.
 pub(super) async fn reopen(conversation: &mut Conversation<'_>, offer: &str, at: Timestamp) -> Result<String, Trouble> {
+    conversation.begin()?;
     conversation.dress(Dress::Bare);
     let exchange = conversation.call("initialize", initialize_params(offer)).await?;
     let Reply::Result(read) = &exchange.reply else {
@@ -82,8 +95,11 @@ pub(super) async fn reopen(conversation: &mut Conversation<'_>, offer: &str, at:
 
 /// Whether the server answers `server/discover` of 2026-07-28 too.
 pub(super) async fn speaks_modern(conversation: &mut Conversation<'_>) -> bool {
+    if conversation.begin().is_err() {
+        return false;
+    }
     conversation.dress(Dress::Modern);
-    match conversation.call("server/discover", Members::new()).await {
+    match conversation.call(DISCOVER, Members::new()).await {
         Ok(Exchange { head, reply: Reply::Result(read) }) => {
             head.status.is_success()
                 && supported(&read.value).is_some_and(|dates| dates.iter().any(|d| d == dates::MODERN))
@@ -98,7 +114,7 @@ async fn begin_session(conversation: &mut Conversation<'_>, head: &Head, date: &
     let _ = conversation.notify("notifications/initialized").await;
 }
 
-fn initialize_params(date: &str) -> Members {
+pub(super) fn initialize_params(date: &str) -> Members {
     Members::from([
         ("protocolVersion".to_owned(), Json::from(date)),
         ("capabilities".to_owned(), Json::object()),
@@ -107,7 +123,7 @@ fn initialize_params(date: &str) -> Members {
 }
 
 /// The date that the server named; what is too long for one is none.
-fn negotiated(result: &Json) -> Option<&str> {
+pub(super) fn negotiated(result: &Json) -> Option<&str> {
     result.member("protocolVersion").and_then(Json::as_str).filter(|date| date.len() <= jsonrpc::MAX_DATE)
 }
 
@@ -121,9 +137,15 @@ pub(super) fn is_complete(result: &Json) -> bool {
     result.member("resultType").is_none_or(|kind| kind.as_str() == Some("complete"))
 }
 
+/// What only `server/discover` has among its members, `supportedVersions` aside.
+fn is_discover(result: &Json) -> bool {
+    supported(result).is_none() && (result.member("cacheScope").is_some() || result.member("ttlMs").is_some())
+}
+
 enum Next {
     Discover,
     Initialize(String),
+    Stream(String),
     Done(Opened),
 }
 
@@ -132,6 +154,7 @@ impl From<First> for Next {
         match first {
             First::Discover => Self::Discover,
             First::Initialize(date) => Self::Initialize(date),
+            First::Stream(date) => Self::Stream(date),
         }
     }
 }
@@ -146,24 +169,37 @@ struct Refusal {
 struct Opener<'c, 'v> {
     conversation: &'c mut Conversation<'v>,
     at: Timestamp,
+    machine: Timestamp,
     trail: Trail,
     has_discovered: bool,
     /// `server/discover` was answered by "method not found".
     method_missing: bool,
+    /// The stream of HTTP+SSE was asked for.
+    has_streamed: bool,
     refusals: Vec<Refusal>,
     /// What became of the last request.
     trouble: Option<Trouble>,
+    /// Some answer was 2xx.
+    succeeded: bool,
+    /// One was a result of `server/discover` but for its dates.
+    dateless: bool,
+    /// One was an error that names dates, and none of ours.
+    unknown_dates: bool,
     /// Dates that `initialize` has offered.
     tried: Vec<String>,
 }
 
 impl Opener<'_, '_> {
     async fn run(mut self, first: First) -> (Opened, Trail) {
+        if let Err(error) = self.conversation.begin() {
+            return (self.failed(error.into()), self.trail);
+        }
         let mut next = Next::from(first);
         for _ in 0..MAX_STEPS {
             next = match next {
                 Next::Discover => self.discover().await,
                 Next::Initialize(date) => self.initialize(date).await,
+                Next::Stream(date) => self.stream(date).await,
                 Next::Done(opened) => return (opened, self.trail),
             };
         }
@@ -175,10 +211,24 @@ impl Opener<'_, '_> {
         self.has_discovered = true;
         self.trail.offered.push(dates::MODERN.to_owned());
         self.conversation.dress(Dress::Modern);
-        match self.conversation.call("server/discover", Members::new()).await {
+        match self.conversation.call(DISCOVER, Members::new()).await {
             Ok(exchange) => self.judge_discover(exchange).await,
-            Err(error) => self.fail(error.into()),
+            Err(error) => self.undecided(error),
         }
+    }
+
+    /// No answer to discover. Of a program that decides the era (stdio transport, 2026-07-28): older ones may be silent,
+    /// or even end.
+    fn undecided(&mut self, error: NetError) -> Next {
+        let is_program = self.conversation.transport() == Transport::Stdio;
+        let is_silent = is_program && error == NetError::Timeout;
+        let has_ended = is_program && error == NetError::Ended;
+        let goes_on = is_silent || (has_ended && self.conversation.begin_anew().is_ok());
+        if !goes_on || !self.tried.is_empty() {
+            return self.fail(error.into());
+        }
+        self.trail.evidence.push("server/discover was not answered".to_owned());
+        Next::Initialize(dates::NEWEST_LEGACY.to_owned())
     }
 
     async fn judge_discover(&mut self, exchange: Exchange) -> Next {
@@ -187,6 +237,8 @@ impl Opener<'_, '_> {
         }
         self.conversation.let_in();
         let success = exchange.head.status.is_success();
+        self.succeeded |= success;
+        self.dateless |= success && matches!(&exchange.reply, Reply::Result(read) if is_discover(&read.value));
         match exchange.reply {
             Reply::Error(error) if error.is_modern() => self.modern_error(&error, exchange.head.status),
             Reply::Result(read) if success && supported(&read.value).is_some() => self.modern(&exchange.head, read),
@@ -201,6 +253,7 @@ impl Opener<'_, '_> {
     fn modern(&mut self, head: &Head, read: Read) -> Next {
         let dates = supported(&read.value).unwrap_or_default();
         self.trail.evidence.push("server/discover was answered with supported versions".to_owned());
+        self.look_at_the_date(head);
         if !is_complete(&read.value) {
             let trouble = Trouble::new(UnseenKind::InvalidJsonrpc, "the discover result is not complete");
             return Next::Done(self.failed_modern(trouble, None, dates));
@@ -208,7 +261,7 @@ impl Opener<'_, '_> {
         // It has answered a request of that date, whatever an empty list says.
         if dates.is_empty() || dates.iter().any(|date| date == dates::MODERN) {
             self.conversation.settle(head, Dress::Modern);
-            let transport = transport::page(head, Era::Stateless, dates::MODERN, false);
+            let transport = transport::page(self.conversation, head, Era::Stateless, dates::MODERN, false);
             return Next::Done(Opened::Ready(Box::new(Ready {
                 era: Era::Stateless,
                 date: dates::MODERN.to_owned(),
@@ -236,6 +289,8 @@ impl Opener<'_, '_> {
             return Next::Initialize(date);
         }
         let trouble = Trouble::new(UnseenKind::RpcError, format!("error {} (HTTP {status})", error.code));
+        self.note_dates(error);
+        self.trail.remarks.extend(self.remark(&trouble));
         Next::Done(self.failed_modern(trouble, None, error.supported.clone()))
     }
 
@@ -255,15 +310,28 @@ impl Opener<'_, '_> {
         }
         self.conversation.let_in();
         let success = exchange.head.status.is_success();
+        self.succeeded |= success;
         match exchange.reply {
             Reply::Result(read) if success && read.value.as_object().is_some() => {
                 self.legacy(&exchange.head, read, offer).await
             }
             Reply::Error(error) if self.retry(&error).is_some() => self.retry(&error).unwrap_or(Next::Discover),
             reply @ (Reply::Result(_) | Reply::Error(_) | Reply::Nothing(_)) => {
+                if let Reply::Error(error) = &reply {
+                    self.note_dates(error);
+                }
                 self.not_this_era(&Exchange { head: exchange.head, reply }, Era::Session).await
             }
         }
+    }
+
+    fn look_at_the_date(&mut self, head: &Head) {
+        let elapsed = self.conversation.visit().elapsed();
+        self.trail.remarks.push(clock_skew::remark(&head.headers, self.machine, elapsed));
+    }
+
+    fn note_dates(&mut self, error: &RpcError) {
+        self.unknown_dates |= !error.supported.is_empty() && !error.supported.iter().any(|date| dates::is_known(date));
     }
 
     /// Another date for an error that names some: -32602 at the legacy dates, -32022 of a modern-only server.
@@ -284,11 +352,12 @@ impl Opener<'_, '_> {
         let is_confirmed = named.as_deref().is_some_and(dates::is_legacy);
         let date = named.unwrap_or_else(|| offer.clone());
         self.trail.evidence.push("initialize was answered with a result".to_owned());
+        self.look_at_the_date(head);
         begin_session(self.conversation, head, &date).await;
         let has_session = self.conversation.session().is_some();
         Next::Done(Opened::Ready(Box::new(Ready {
             era: Era::Session,
-            transport: transport::page(head, Era::Session, &date, has_session),
+            transport: transport::page(self.conversation, head, Era::Session, &date, has_session),
             supported: vec![date.clone()],
             date,
             offer: Some(offer),
@@ -311,7 +380,7 @@ impl Opener<'_, '_> {
                     trouble,
                 });
             }
-            _ if trouble.kind == UnseenKind::Blocked => return Some(Next::Done(self.failed(trouble))),
+            _ if trouble.kind == UnseenKind::Blocked => return Some(Next::Done(self.blocked(status, trouble))),
             _ => return None,
         }
         if self.tried.is_empty() && !self.conversation.is_single() {
@@ -327,8 +396,8 @@ impl Opener<'_, '_> {
         match (self.conversation.face(), guard) {
             (Face::Stranger, Some(at)) => Opened::Guarded(refusals.swap_remove(at).challenge),
             (Face::Stranger | Face::Auth, _) => {
-                let last = refusals.pop().map(|refusal| refusal.trouble);
-                self.failed(last.unwrap_or_else(no_common_date))
+                let last = refusals.pop().map(|refusal| refusal.trouble).unwrap_or_else(no_common_date);
+                self.blocked(StatusCode::FORBIDDEN, last)
             }
         }
     }
@@ -354,8 +423,60 @@ impl Opener<'_, '_> {
                 self.fail(first)
             }
             Era::Session if self.method_missing => self.undiscovered(trouble).await,
+            Era::Session if self.may_stream(exchange) => {
+                self.trouble = Some(trouble);
+                Next::Stream(dates::NEWEST_LEGACY.to_owned())
+            }
             Era::Session => self.fail(trouble),
         }
+    }
+
+    /// Whether HTTP+SSE may be spoken where `initialize` was answered so: by a status of its kind, and not by a server
+    /// that knows the method.
+    fn may_stream(&self, exchange: &Exchange) -> bool {
+        let statuses = [StatusCode::BAD_REQUEST, StatusCode::NOT_FOUND, StatusCode::METHOD_NOT_ALLOWED];
+        let is_known = matches!(&exchange.reply, Reply::Error(error) if error.is_modern());
+        !self.has_streamed
+            && statuses.contains(&exchange.head.status)
+            && !is_known
+            && self.conversation.transport() == Transport::StreamableHttp
+    }
+
+    /// Asks for the stream of HTTP+SSE. What is none leaves things as they were; where nothing else was asked yet, the
+    /// endpoint is asked as any other.
+    async fn stream(&mut self, date: String) -> Next {
+        self.has_streamed = true;
+        self.conversation.dress(Dress::Bare);
+        let head = match self.conversation.open_stream().await {
+            Ok(None) => {
+                self.trail.evidence.push("a GET was answered by a stream that names where messages go".to_owned());
+                self.tried.clear();
+                self.conversation.let_in();
+                return Next::Initialize(date);
+            }
+            Ok(Some(head)) => head,
+            Err(error) => {
+                let first = self.trouble.take().unwrap_or_else(|| error.into());
+                return self.fail(first);
+            }
+        };
+        if let Some(trouble) = self.trouble.take() {
+            // A 401 to a bare GET asks for no authorization, unless it says how to be let in.
+            let asks = head.status == StatusCode::UNAUTHORIZED && challenge::is_present(&head.headers);
+            return if asks { self.refused_stream(&head) } else { self.fail(trouble) };
+        }
+        match head.status {
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN if self.conversation.is_single() => {
+                self.refused_stream(&head)
+            }
+            _ => Next::Discover,
+        }
+    }
+
+    fn refused_stream(&mut self, head: &Head) -> Next {
+        let exchange = Exchange { head: head.clone(), reply: Reply::Nothing(Nothing::Unread) };
+        self.tried.push(String::new());
+        self.refused(&exchange).unwrap_or(Next::Discover)
     }
 
     /// No discover and no `initialize`: perhaps a modern server without its mandatory method. One list tells.
@@ -374,7 +495,7 @@ impl Opener<'_, '_> {
                     offer: None,
                     handshake: Err(Trouble::new(UnseenKind::RpcError, "server/discover is not found")),
                     capabilities: Capabilities::Unknown,
-                    transport: transport::page(&answered, Era::Stateless, dates::MODERN, false),
+                    transport: transport::page(self.conversation, &answered, Era::Stateless, dates::MODERN, false),
                     supported: Vec::new(),
                     is_confirmed: false,
                 })))
@@ -394,8 +515,30 @@ impl Opener<'_, '_> {
     }
 
     fn failed(&mut self, trouble: Trouble) -> Opened {
-        if let Some(remark) = remark(&trouble) {
-            self.trail.remarks.push(remark);
+        self.trail.remarks.extend(self.remark(&trouble));
+        Opened::Failed(trouble.into())
+    }
+
+    /// The check that a failed opening decides; what no answer, a limit or 5xx kept us from seeing decides none.
+    fn remark(&self, trouble: &Trouble) -> Option<Remark> {
+        if !trouble.is_answer() {
+            return None;
+        }
+        if self.unknown_dates {
+            return Some(Remark::finding("mcp.protocol-version-unknown", "the dates that its error names"));
+        }
+        Some(match (self.dateless, self.succeeded) {
+            (true, _) => Remark::finding("mcp.discover-fields-missing", "no supportedVersions"),
+            (false, true) => Remark::finding("mcp.not-jsonrpc", trouble.detail.as_str()),
+            (false, false) => Remark::finding("mcp.no-endpoint", trouble.detail.as_str()),
+        })
+    }
+
+    /// A refusal without a challenge, where a stranger should get one.
+    fn blocked(&mut self, status: StatusCode, trouble: Trouble) -> Opened {
+        let belongs = matches!(status, StatusCode::FORBIDDEN | StatusCode::PROXY_AUTHENTICATION_REQUIRED);
+        if belongs && trouble.kind == UnseenKind::Blocked && self.conversation.face() == Face::Stranger {
+            self.trail.remarks.push(Remark::finding("auth.blocked-by-gateway", trouble.detail.as_str()));
         }
         Opened::Failed(trouble.into())
     }
@@ -426,16 +569,4 @@ fn decides_nothing(exchange: &Exchange, trouble: &Trouble) -> bool {
 /// "Method not found", under whatever status.
 pub(super) fn is_missing_method(reply: &Reply) -> bool {
     matches!(reply, Reply::Error(error) if error.code == jsonrpc::METHOD_NOT_FOUND)
-}
-
-/// The checks that a failed opening decides.
-fn remark(trouble: &Trouble) -> Option<Remark> {
-    let rule = if matches!(trouble.kind, UnseenKind::InvalidJson | UnseenKind::InvalidJsonrpc) {
-        "mcp.not-jsonrpc"
-    } else if trouble.kind == UnseenKind::HttpStatus {
-        "mcp.no-endpoint"
-    } else {
-        return None;
-    };
-    Some(Remark { rule, case: "-", evidence: trouble.detail.clone() })
 }

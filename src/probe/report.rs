@@ -2,14 +2,18 @@
 
 use super::Ask;
 use super::face::{End, FaceReport, not_before};
+use super::pinned;
 use super::trouble::Trouble;
 use crate::model::digest::Digest;
 use crate::model::facet::{Face, Facet, FacetName};
-use crate::model::observation::{Asked, Detection, DetectionState, Observation, Outcome, SightFact, SightPlace};
+use crate::model::observation::{
+    Asked, Detection, DetectionState, Observation, Outcome, Remark, SightFact, SightPlace,
+};
+use crate::model::text;
 use crate::net::Visit;
 
 /// What the scan brought home.
-pub(super) fn observation(visit: &Visit<'_>, ask: &Ask<'_>, reports: Vec<FaceReport>) -> Observation {
+pub(super) fn observation(visit: &Visit<'_>, ask: &Ask<'_>, mcp: Detection, reports: Vec<FaceReport>) -> Observation {
     let outcome = outcome(&reports);
     let sights = sights(&reports, outcome);
     let asked = asked(ask, &reports);
@@ -20,7 +24,7 @@ pub(super) fn observation(visit: &Visit<'_>, ask: &Ask<'_>, reports: Vec<FaceRep
         requests: visit.requests(),
         outcome,
         sights,
-        mcp: detection(&reports),
+        mcp,
         facets: std::collections::BTreeMap::new(),
         unwatched: std::collections::BTreeMap::new(),
         asked,
@@ -28,10 +32,12 @@ pub(super) fn observation(visit: &Visit<'_>, ask: &Ask<'_>, reports: Vec<FaceRep
         not_before,
         address_class: visit.own_class(),
         certificate_ends: visit.certificate_ends(),
+        stderr: None,
         kept: None,
         echo: None,
     };
     for report in reports {
+        observation.stderr = observation.stderr.or(report.stderr);
         observation.facets.extend(report.facets);
         observation.unwatched.extend(report.unwatched);
         for remark in report.remarks {
@@ -40,9 +46,13 @@ pub(super) fn observation(visit: &Visit<'_>, ask: &Ask<'_>, reports: Vec<FaceRep
             }
         }
     }
-    // Blocked comes first, and alone: a refusal says nothing about conformance.
+    // Blocked comes first, and alone: a refusal says nothing about conformance but how it refuses.
     if matches!(outcome, Outcome::Blocked | Outcome::RateLimited) {
-        observation.remarks.clear();
+        observation.remarks.retain(|remark| remark.rule == "auth.blocked-by-gateway");
+    }
+    if let Some(package) = ask.target.endpoint.command().and_then(pinned::unpinned) {
+        let evidence = format!("no version of {}", text::quoted(package, 200));
+        observation.remarks.push(Remark::finding("scan.command-unpinned", evidence));
     }
     observation
 }
@@ -123,7 +133,7 @@ fn at_face(face: Face, trouble: &Trouble) -> SightFact {
 }
 
 /// The face that shows most.
-fn detection(reports: &[FaceReport]) -> Detection {
+pub(super) fn detection(reports: &[FaceReport]) -> Detection {
     let rank = |state: DetectionState| match state {
         DetectionState::Unseen => 0,
         DetectionState::NotDetected => 1,
@@ -138,6 +148,7 @@ fn detection(reports: &[FaceReport]) -> Detection {
             era: None,
             version: None,
             supported: Vec::new(),
+            endpoint: None,
             evidence: Vec::new(),
         },
         |report| report.detection.clone(),
@@ -151,13 +162,19 @@ fn asked(ask: &Ask<'_>, reports: &[FaceReport]) -> Asked {
             offered.push(date.clone());
         }
     }
+    let tls = ask.target.tls.as_ref();
+    let written = |parts: &[&str]| Digest::of_parts(parts);
     Asked {
         date: reports.iter().find_map(|report| report.date.clone()),
         offered,
-        place: Some(Digest::of_bytes(ask.target.url.as_str().as_bytes())),
+        place: Some(Digest::of_bytes(ask.target.endpoint.to_string().as_bytes())),
         // As written, also when a value cannot be had this time: what is missing then is not another way of asking.
         headers: ask.target.headers.iter().map(|(name, _)| name.to_ascii_lowercase()).collect(),
-        tier: "passive".to_owned(),
+        authorities: tls.and_then(|tls| tls.ca.as_ref()).map(|path| written(&[&path.to_string_lossy()])),
+        identity: tls
+            .and_then(|tls| tls.identity.as_ref())
+            .map(|identity| written(&[&identity.certificate.to_string_lossy(), &identity.key.to_string()])),
+        tier: ask.target.tier.as_str().to_owned(),
         credential: ask.credential.map(|credential| credential.name.clone()),
         anonymous: ask.credential.is_none() || ask.target.anonymous,
     }

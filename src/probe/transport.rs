@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 
 use http::{HeaderMap, HeaderValue, Version};
+use url::Url;
 
-use super::exchange::Head;
+use super::conversation::Conversation;
+use super::exchange::{Head, Way};
 use crate::model::json::{Json, Members};
-use crate::model::observation::{Era, Transport};
+use crate::model::observation::Era;
 
 /// Header fields that are watched; of the others nothing is kept.
 const WATCHED: [&str; 7] = [
@@ -21,22 +23,41 @@ const WATCHED: [&str; 7] = [
 const WATCHED_PREFIX: &str = "access-control-";
 
 /// What the opening answer showed of the transport.
-pub(super) fn page(head: &Head, era: Era, date: &str, session: bool) -> Json {
-    let hops = head.hops.iter().map(|hop| {
+pub(super) fn page(conversation: &Conversation<'_>, head: &Head, era: Era, date: &str, session: bool) -> Json {
+    let mut page = Members::from([
+        ("transport".to_owned(), Json::from(conversation.transport().as_str())),
+        ("era".to_owned(), Json::from(era.as_str())),
+        ("date".to_owned(), Json::from(date)),
+    ]);
+    if let Some(messages) = conversation.messages() {
+        page.insert("messages".to_owned(), Json::from(without_session(messages)));
+    }
+    if let Some(way) = &head.way {
+        page.insert("session".to_owned(), Json::from(session));
+        page.extend(over_http(way).map(|(name, value)| (name.to_owned(), value)));
+        page.insert("headers".to_owned(), Json::Object(watched(&head.headers)));
+    }
+    Json::Object(page)
+}
+
+fn over_http(way: &Way) -> [(&'static str, Json); 5] {
+    let hops = way.hops.iter().map(|hop| {
         Json::from([("status", Json::from(i64::from(hop.status.as_u16()))), ("to", Json::from(hop.to.as_str()))])
     });
-    Json::from([
-        ("transport", Json::from(Transport::StreamableHttp.as_str())),
-        ("era", Json::from(era.as_str())),
-        ("date", Json::from(date)),
-        ("url", Json::from(head.url.as_str())),
+    [
+        ("url", Json::from(way.url.as_str())),
         ("redirects", Json::Array(hops.collect())),
-        ("session", Json::from(session)),
-        ("framing", Json::from(head.framing.as_str())),
-        ("http_version", Json::from(version(head.version))),
-        ("address_class", head.class.map_or(Json::Null, |class| Json::from(class.as_str()))),
-        ("headers", Json::Object(watched(&head.headers))),
-    ])
+        ("framing", Json::from(way.framing.as_str())),
+        ("http_version", Json::from(version(way.version))),
+        ("address_class", way.class.map_or(Json::Null, |class| Json::from(class.as_str()))),
+    ]
+}
+
+/// The query of the URL that messages go to names the session, which is another one each time.
+fn without_session(messages: &Url) -> String {
+    let mut url = messages.clone();
+    url.set_query(None);
+    url.into()
 }
 
 fn watched(headers: &HeaderMap) -> Members {

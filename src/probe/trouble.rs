@@ -158,6 +158,8 @@ impl From<NetError> for Trouble {
             | NetError::TlsCertificate
             | NetError::Tls
             | NetError::Broken
+            | NetError::NoProgram
+            | NetError::Ended
             | NetError::NotHttp => UnseenKind::Unreachable,
             NetError::Exhausted => UnseenKind::OurFault,
             NetError::Timeout => UnseenKind::Timeout,
@@ -165,7 +167,10 @@ impl From<NetError> for Trouble {
             NetError::HeadersTooLarge
             | NetError::BodyTooLarge
             | NetError::ScanTooLarge
-            | NetError::TooManyRedirects => UnseenKind::TooLarge,
+            | NetError::TooManyRedirects
+            | NetError::TooManyMessages
+            | NetError::ChainTooLarge => UnseenKind::TooLarge,
+            NetError::OwnTls(_) => UnseenKind::CredentialUnavailable,
             NetError::Decompression | NetError::Coding => UnseenKind::InvalidJson,
         };
         Self::new(kind, error.to_string())

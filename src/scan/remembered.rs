@@ -14,7 +14,7 @@ use crate::model::drift::DriftState;
 use crate::model::facet::{Face, Facet, FacetName, FacetState, UnseenKind, UnseenReason};
 use crate::model::inventory::{Auth, Target};
 use crate::model::memory::{Memory, Past, ScanMemory};
-use crate::model::observation::{AddressClass, DetectionState, Echo, Kept, Observation, Outcome, RawFacet};
+use crate::model::observation::{AddressClass, DetectionState, Echo, Found, Kept, Observation, Outcome, RawFacet};
 use crate::model::pointer::Pointer;
 use crate::model::settlement::Settlement;
 use crate::model::snapshot::{Coverage, Snapshot};
@@ -25,6 +25,8 @@ const FRESH_EVERY: Duration = Duration::from_hours(1);
 
 /// Cards, catalogs, TLS and their like are looked at this often, while nothing changes (likewise).
 const LOOK_EVERY: Duration = Duration::from_hours(6);
+/// And no more often than this, unless something about the target is on its way.
+const LOOK_AT_MOST_EVERY: Duration = Duration::from_hours(1);
 
 /// What is kept of one target.
 #[derive(Clone, Debug, Default)]
@@ -59,10 +61,12 @@ pub(super) struct Quiet {
 pub(super) fn wishes(target: &Target) -> u64 {
     let mut hasher = std::hash::DefaultHasher::new();
     target.kind.hash(&mut hasher);
-    target.url.as_str().hash(&mut hasher);
+    target.endpoint.hash(&mut hasher);
     target.policy.hash(&mut hasher);
     target.anonymous.hash(&mut hasher);
+    target.tier.hash(&mut hasher);
     target.auth.as_ref().map(Auth::name).hash(&mut hasher);
+    target.tls.hash(&mut hasher);
     target.headers.iter().for_each(|(name, _)| name.hash(&mut hasher));
     hasher.finish()
 }
@@ -163,6 +167,12 @@ impl Remembered {
         Self { scans, recheck, quiet, blocked, kept: None, pending, open, sight: Sight { lost, ..sight } }
     }
 
+    /// The next scan looks at everything, and is judged whatever it shows.
+    pub(super) fn stir(&mut self) {
+        self.quiet = None;
+        self.kept = None;
+    }
+
     /// With what it looked at this time, else what is kept of before.
     pub(super) fn keeping(self, kept: Option<Arc<Kept>>, before: Option<&Self>) -> Self {
         Self { kept: kept.or_else(|| before.and_then(|before| before.kept.clone())), ..self }
@@ -171,9 +181,13 @@ impl Remembered {
     /// What need not be looked at in the next scan: nothing about the target is on its way, it is not old, and all of
     /// it was seen.
     pub(super) fn kept(&self, now: Timestamp) -> Option<&Arc<Kept>> {
-        let kept = self.kept.as_ref().filter(|_| self.quiet.is_some())?;
-        let is_young = now.duration_since(kept.at).unsigned_abs() < LOOK_EVERY;
-        let is_whole = !kept.facets.values().any(|raw| matches!(raw, RawFacet::Unseen(_)));
+        let kept = self.kept.as_ref().filter(|_| self.pending == 0 && self.recheck.is_none())?;
+        // Who is never still is looked at more often, and not in every scan.
+        let serves = if self.quiet.is_some() { LOOK_EVERY } else { LOOK_AT_MOST_EVERY };
+        let is_young = now.duration_since(kept.at).unsigned_abs() < serves;
+        // What is behind a guard is not watched, hence not missed.
+        let is_missed = |raw: &RawFacet| matches!(raw, RawFacet::Unseen(why) if why.kind != UnseenKind::Guarded);
+        let is_whole = !kept.facets.values().any(is_missed);
         (is_young && is_whole).then_some(kept)
     }
 
@@ -207,8 +221,16 @@ impl Remembered {
 
     /// The class of the address that the baseline was taken at; where we moved the target ourselves, any will do.
     pub(super) fn known_class(&self, target: &Target) -> Option<AddressClass> {
-        let moved = self.scans.ours.as_ref().is_some_and(|ours| ours.url != target.url.as_str());
-        self.scans.address_class.filter(|_| !moved)
+        self.scans.address_class.filter(|_| !self.is_moved(target))
+    }
+
+    /// Where its endpoint was found last, if that is not the URL as written and the URL is still written so.
+    pub(super) fn endpoint(&self, target: &Target) -> Option<&Found> {
+        self.scans.endpoint.as_deref().filter(|_| !self.is_moved(target))
+    }
+
+    fn is_moved(&self, target: &Target) -> bool {
+        self.scans.ours.as_ref().is_some_and(|ours| ours.url != target.endpoint.to_string())
     }
 
     pub(super) fn wants_fresh_read(&self, now: Timestamp) -> bool {

@@ -210,7 +210,7 @@ async fn a_ledger_that_was_changed_behind_driftd_is_found_with_the_entry() {
     let whole = home.driftd(&["ledger", "verify"]).await;
     let said = String::from_utf8_lossy(&whole.stdout).into_owned();
     assert_eq!(whole.status.code(), Some(0), "{said}");
-    assert!(said.starts_with("The ledger is whole: 7 entries, head sha256:"), "{said}");
+    assert!(said.starts_with("The ledger is whole: 10 entries, head sha256:"), "{said}");
     daemon.stop().await;
     let database = sqlx::sqlite::SqliteConnectOptions::new().filename(home.path().join("driftd.db"));
     let mut store = sqlx::ConnectOptions::connect(&database).await.unwrap();

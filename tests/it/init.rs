@@ -75,15 +75,16 @@ async fn an_import_refers_to_secrets_and_says_which_are_missing() {
         "tickets": { "url": "https://mcp.example.com/mcp", "headers": { "Authorization": format!("Bearer {SECRET}"), "X-Api-Key": SECRET } },
         "7": { "url": "https://seven.example.com/mcp" },
         "files": { "command": "npx", "args": ["server-filesystem", SECRET] },
+        "clock": { "command": "uvx", "args": ["mcp-server-time@2026.1.26"], "env": { "TZ": "UTC", "API_KEY": SECRET } },
     } });
     std::fs::write(home.path().join("mcp.json"), servers.to_string()).unwrap();
     let init = driftd(home.path(), &["init", "--from", "mcp.json"]).await;
     assert!(init.status.success(), "{}", said(&init));
-    for wanted in ["TICKETS_TOKEN", "TICKETS_X_API_KEY", "files was left out", "2 targets"] {
+    for wanted in ["TICKETS_TOKEN", "TICKETS_X_API_KEY", "files was left out", "CLOCK_API_KEY", "3 targets"] {
         assert!(said(&init).contains(wanted), "{wanted} is missing in:\n{}", said(&init));
     }
     let check = driftd(home.path(), &["config", "check"]).await;
-    assert!(said(&check).contains("2 targets"), "{}", said(&check));
+    assert!(said(&check).contains("3 targets"), "{}", said(&check));
     for file in ["config/driftd.yaml", "config/inventory.yaml"] {
         assert!(!std::fs::read_to_string(home.path().join(file)).unwrap().contains(SECRET), "{file}");
     }

@@ -28,9 +28,13 @@ mod facets;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
+mod finding;
+#[cfg(test)]
 mod first_round;
 #[cfg(test)]
 mod gap;
+#[cfg(test)]
+mod handshake_checks;
 #[cfg(test)]
 mod init;
 #[cfg(test)]
@@ -39,6 +43,8 @@ mod layers;
 mod logs;
 #[cfg(test)]
 mod month;
+#[cfg(test)]
+mod negative_tier;
 #[cfg(test)]
 mod outage;
 #[cfg(test)]
@@ -73,6 +79,10 @@ mod stop;
 mod support;
 #[cfg(test)]
 mod support_smoke;
+#[cfg(test)]
+mod tls;
+#[cfg(test)]
+mod transports;
 #[cfg(test)]
 mod upgrade;
 #[cfg(test)]

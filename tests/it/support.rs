@@ -13,6 +13,7 @@ pub(crate) mod rmcp_peer;
 pub(crate) mod server;
 pub(crate) mod smtp;
 pub(crate) mod talk;
+pub(crate) mod tls;
 pub(crate) mod webhook;
 
 use std::path::PathBuf;

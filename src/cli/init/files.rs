@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::wishes::{Hook, Mail, NewTarget, Setup};
+use super::wishes::{Hook, Mail, NewTarget, Place, Setup};
 
 /// `config/driftd.yaml`.
 pub(super) fn daemon(setup: &Setup, quick: bool) -> String {
@@ -12,6 +12,7 @@ pub(super) fn daemon(setup: &Setup, quick: bool) -> String {
          # Secrets are never written here: { env: NAME }, { file: PATH } or { credential: NAME } says where one is.\n\
          inventory: [ inventory.yaml ]\n",
     );
+    page.push_str(&commands(setup));
     if quick {
         page.push_str(
             "\n# For trying it out: take this line away (and `every` in inventory.yaml) once you mean it. By default a change\n\
@@ -36,6 +37,19 @@ pub(super) fn daemon(setup: &Setup, quick: bool) -> String {
         "\n# /metrics, /-/healthy and /-/ready; nothing that changes anything.\nmetrics_listen: 127.0.0.1:7439\n",
     );
     page
+}
+
+/// Which programs may be started: those of the targets, word for word.
+fn commands(setup: &Setup) -> String {
+    let programs = setup.targets.iter().filter_map(|target| match &target.place {
+        Place::Url(_) => None,
+        Place::Program { words, .. } => Some(format!("  - {}\n", list(words))),
+    });
+    let programs: String = programs.collect();
+    if programs.is_empty() {
+        return programs;
+    }
+    format!("\n# Programs that targets may be: no others are started.\ncommands:\n  allow:\n{programs}")
 }
 
 fn receiver(mail: &Mail) -> String {
@@ -76,18 +90,29 @@ pub(super) fn inventory(setup: &Setup, quick: bool) -> String {
 }
 
 fn entry(target: &NewTarget) -> String {
-    let mut lines = vec![
-        format!("- id: {}", id(target.id.as_str())),
-        "  kind: mcp".to_owned(),
-        format!("  url: {}", quoted(&target.url)),
-    ];
-    lines.extend(target.token_env.as_ref().map(|name| format!("  auth: {{ bearer: {{ env: {name} }} }}")));
-    if !target.headers.is_empty() {
-        let headers: Vec<String> =
-            target.headers.iter().map(|(name, variable)| format!("{}: {{ env: {variable} }}", quoted(name))).collect();
-        lines.push(format!("  headers: {{ {} }}", headers.join(", ")));
+    let mut lines = vec![format!("- id: {}", id(target.id.as_str())), "  kind: mcp".to_owned()];
+    match &target.place {
+        Place::Url(url) => lines.push(format!("  url: {}", quoted(url))),
+        Place::Program { words, env } => {
+            lines.push(format!("  command: {}", list(words)));
+            lines.extend(references("env", env));
+        }
     }
+    lines.extend(target.token_env.as_ref().map(|name| format!("  auth: {{ bearer: {{ env: {name} }} }}")));
+    lines.extend(references("headers", &target.headers));
     lines.join("\n") + "\n"
+}
+
+/// A map whose values are variables of ours; nothing for an empty one.
+fn references(key: &str, entries: &[(String, String)]) -> Option<String> {
+    let entries: Vec<String> =
+        entries.iter().map(|(name, variable)| format!("{}: {{ env: {variable} }}", quoted(name))).collect();
+    (!entries.is_empty()).then(|| format!("  {key}: {{ {} }}", entries.join(", ")))
+}
+
+fn list(words: &[String]) -> String {
+    let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+    format!("[ {} ]", words.join(", "))
 }
 
 /// As it is, unless YAML would read a number or one of its words in it.

@@ -1,8 +1,7 @@
 //! Reads the servers of an MCP client's configuration (`mcpServers`, or `servers`).
 //!
-//! Secrets are never copied: a token or header becomes a reference to an environment variable, whose name is told. What
-//! cannot be watched (a program that the client starts, an event stream of 2024, a URL that may hold a secret) is left
-//! out, and said.
+//! Secrets are never copied: a token, a header or a variable of a program becomes a reference to an environment variable,
+//! whose name is told. What may hold a secret elsewhere (a URL's query, a word of a command) is left out, and said.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -11,7 +10,8 @@ use std::path::Path;
 use anyhow::Context as _;
 use serde_json::{Map, Value};
 
-use super::wishes::{NewTarget, Setup, is_variable};
+use super::wishes::{NewTarget, Place, Setup, is_variable};
+use crate::config::sounds_secret;
 use crate::model::target::TargetId;
 use crate::model::text;
 
@@ -19,6 +19,8 @@ use crate::model::text;
 const MAX_FILE: u64 = 4 << 20;
 /// And a few servers.
 const MAX_SERVERS: usize = 1_000;
+/// And a command a few words.
+const MAX_WORDS: usize = 256;
 
 /// The servers of `file`.
 ///
@@ -62,14 +64,11 @@ fn setup(servers: &Map<String, Value>) -> Setup {
 }
 
 fn target(name: &str, server: &Value, before: &[NewTarget]) -> Result<(NewTarget, Vec<String>), &'static str> {
-    if server.get("command").is_some() {
-        return Err("it is a program that the client starts, not a server at a URL");
+    if let Some(program) = server.get("command") {
+        return self::program(name, program, server, before);
     }
     let text_of = |member: &str| server.get(member).and_then(Value::as_str);
     let url = text_of("url").or_else(|| text_of("serverUrl")).ok_or("it has no `url`")?;
-    if text_of("type").or_else(|| text_of("transport")) == Some("sse") {
-        return Err("it speaks the event stream of 2024, which driftd does not");
-    }
     let parsed: url::Url = url.parse().map_err(|_| "its `url` is no URL")?;
     if !matches!(parsed.scheme(), "http" | "https") || parsed.host_str().is_none() {
         return Err("its `url` is no http or https URL");
@@ -83,13 +82,64 @@ fn target(name: &str, server: &Value, before: &[NewTarget]) -> Result<(NewTarget
     }
     let id = free_id(name, before);
     let mut notes = Vec::new();
-    let mut made = NewTarget { id, url: parsed.into(), token_env: None, headers: Vec::new() };
+    let mut made = NewTarget { id, place: Place::Url(parsed.into()), token_env: None, headers: Vec::new() };
     let headers = server.get("headers").and_then(Value::as_object);
     for (header, value) in headers.into_iter().flatten() {
         let Some(value) = value.as_str() else { continue };
         header_of(&mut made, &mut notes, header, value);
     }
     Ok((made, notes))
+}
+
+/// A program that the client starts: driftd starts it too, for each scan.
+fn program(
+    name: &str,
+    program: &Value,
+    server: &Value,
+    before: &[NewTarget],
+) -> Result<(NewTarget, Vec<String>), &'static str> {
+    let program = program.as_str().filter(|program| !program.trim().is_empty()).ok_or("its `command` is no program")?;
+    let mut words = vec![program.to_owned()];
+    for arg in server.get("args").and_then(Value::as_array).into_iter().flatten() {
+        words.push(arg.as_str().ok_or("its `args` are not all texts")?.to_owned());
+    }
+    if words.len() > MAX_WORDS {
+        return Err("its `args` are more than a command has");
+    }
+    if may_hold_secret(&words) {
+        return Err("its `args` may hold a secret: add it by hand, and give the secret by `env`");
+    }
+    let id = free_id(name, before);
+    let mut notes = vec![format!("{id}: driftd starts this program for each scan; `commands` allows it word for word")];
+    let mut env = Vec::new();
+    for (variable, value) in server.get("env").and_then(Value::as_object).into_iter().flatten() {
+        if !is_variable(variable) {
+            notes.push(format!("{id}: the variable {} was left out: it is no name of one", text::name(variable)));
+            continue;
+        }
+        let ours = value.as_str().and_then(referred).unwrap_or_else(|| named(&id, variable));
+        notes.push(format!("{id}: the value of {variable} is read from the environment: set {ours}"));
+        env.push((variable.clone(), ours));
+    }
+    Ok((NewTarget { id, place: Place::Program { words, env }, token_env: None, headers: Vec::new() }, notes))
+}
+
+/// How tokens of well-known issuers begin.
+const TOKENS: [&str; 11] = ["sk-", "sk_", "pk-", "ghp_", "gho_", "github_pat_", "glpat-", "xox", "AKIA", "eyJ", "hf_"];
+
+/// Whether a word may be one: what stands behind `--token` or in `--token=`, and what no person would choose.
+fn may_hold_secret(words: &[String]) -> bool {
+    let is_option = |word: &str| word.starts_with('-') && sounds_secret(word.split('=').next().unwrap_or_default());
+    let is_assigned = |word: &str| word.split_once('=').is_some_and(|(name, _)| sounds_secret(name));
+    let is_token = |word: &str| TOKENS.iter().any(|start| word.starts_with(start));
+    let is_opaque = |word: &str| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+        let digits = word.chars().filter(char::is_ascii_digit).count();
+        word.len() >= 24 && !word.starts_with("--") && word.chars().all(plain) && digits >= 3
+    };
+    let is_login = |word: &str| word.contains("://") && word.contains('@');
+    let mut words = words.iter().skip(1).map(|word| word.trim_matches(['"', '\'']));
+    words.any(|word| is_option(word) || is_assigned(word) || is_token(word) || is_opaque(word) || is_login(word))
 }
 
 fn header_of(target: &mut NewTarget, notes: &mut Vec<String>, header: &str, value: &str) {
@@ -208,10 +258,26 @@ mod tests {
     }
 
     #[test]
+    fn programs_become_targets_and_their_variables_references() {
+        let setup = read(json!({
+            "files": { "command": "npx", "args": ["-y", "server-filesystem@1.2.3", "/srv"],
+                "env": { "API_KEY": SECRET, "LEVEL": "${LEVEL}", "no name": "x" } },
+            "old": { "type": "sse", "url": "https://old.example.com/sse" },
+        }));
+        let words = ["npx", "-y", "server-filesystem@1.2.3", "/srv"].map(str::to_owned).to_vec();
+        let env = vec![("API_KEY".to_owned(), "FILES_API_KEY".to_owned()), ("LEVEL".to_owned(), "LEVEL".to_owned())];
+        assert_eq!(setup.targets[0].place, Place::Program { words, env });
+        assert_eq!(setup.targets[1].place, Place::Url("https://old.example.com/sse".to_owned()));
+        assert!(!format!("{setup:?}").contains(SECRET), "{setup:?}");
+    }
+
+    #[test]
     fn what_cannot_be_watched_is_left_out_and_said() {
         let setup = read(json!({
-            "files": { "command": "npx", "args": ["-y", "server-filesystem"] },
-            "old": { "type": "sse", "url": "https://old.example.com/sse" },
+            "token": { "command": "npx", "args": ["-y", "server", "--api-key", SECRET] },
+            "assigned": { "command": "docker", "args": ["run", "-e", format!("API_KEY={SECRET}"), "x"] },
+            "opaque": { "command": "npx", "args": ["server", "ghp0123456789abcdefghijklmno"] },
+            "empty": { "command": "" },
             "keyed": { "url": format!("https://keyed.example.com/mcp?key={SECRET}") },
             "user": { "url": format!("https://me:{SECRET}@keyed.example.com/mcp") },
             "\u{202e}none": {},
@@ -219,7 +285,9 @@ mod tests {
         }));
         assert!(setup.targets.is_empty(), "{setup:?}");
         let notes = setup.notes.join("\n");
-        for wanted in ["program", "2024", "may hold a secret", "\"<U+202E>none\"", "number"] {
+        for wanted in
+            ["no program", "`args` may hold a secret", "`url` may hold a secret", "\"<U+202E>none\"", "number"]
+        {
             assert!(notes.contains(wanted), "{wanted}: {notes}");
         }
         assert!(!notes.contains(SECRET), "{notes}");

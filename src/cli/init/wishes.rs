@@ -22,11 +22,23 @@ pub(super) struct Setup {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct NewTarget {
     pub(super) id: TargetId,
-    pub(super) url: String,
+    pub(super) place: Place,
     /// The variable that holds its bearer token.
     pub(super) token_env: Option<String>,
     /// Further headers, each with the variable that holds its value.
     pub(super) headers: Vec<(String, String)>,
+}
+
+/// Where it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Url(String),
+    Program {
+        /// The program and what follows it.
+        words: Vec<String>,
+        /// Variables that it gets, each with the variable of ours that holds its value.
+        env: Vec<(String, String)>,
+    },
 }
 
 /// A webhook, written out or in a variable.
@@ -50,7 +62,8 @@ pub(super) struct Mail {
 impl NewTarget {
     /// As the inventory would have it, for a first look.
     pub(super) fn inventory(&self) -> anyhow::Result<Target> {
-        let target = from_url(&self.url)?;
+        let Place::Url(url) = &self.place else { anyhow::bail!("a program is started by an inventory alone") };
+        let target = from_url(url)?;
         let auth = self.token_env.clone().map(|name| Auth::Bearer(SecretRef::Env(name)));
         Ok(Target { id: self.id.clone(), auth, ..target })
     }
@@ -66,7 +79,7 @@ impl Setup {
                 None => made.id,
             };
             let token_env = args.token_env.as_deref().map(variable).transpose()?;
-            self.targets.push(NewTarget { id, url: url.clone(), token_env, headers: Vec::new() });
+            self.targets.push(NewTarget { id, place: Place::Url(url.clone()), token_env, headers: Vec::new() });
         }
         if let Some(hook) = &args.webhook {
             self.webhook = Some(if hook.contains("://") {

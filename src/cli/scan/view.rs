@@ -19,6 +19,8 @@ use crate::receiver::message;
 
 /// Columns of what stands before a line's words.
 const LABEL: usize = 12;
+/// Lines that are shown of a program's standard error.
+const STDERR_LINES: usize = 10;
 /// Lines of a list's names.
 const NAME_LINES: usize = 3;
 
@@ -26,12 +28,16 @@ const NAME_LINES: usize = 3;
 pub(in crate::cli) fn page(snapshot: &Snapshot, observation: &Observation, style: Style) -> String {
     let mut view = View { out: String::new(), style };
     view.head(snapshot);
-    // Where nothing was seen, nothing is shown and nothing was checked.
-    if snapshot.facets.values().any(|state| !matches!(state, FacetState::Unseen { .. })) {
+    // Where nothing was seen, nothing is shown, and only what answered in its place can be found fault with.
+    let seen_any = snapshot.facets.values().any(|state| !matches!(state, FacetState::Unseen { .. }));
+    if seen_any {
         view.shows(snapshot);
+    }
+    if seen_any || snapshot.checks.iter().any(|check| check.verdict == CheckVerdict::Finding) {
         view.findings(&snapshot.checks);
     }
     view.not_read(snapshot, observation);
+    view.stderr(observation);
     view.out
 }
 
@@ -68,6 +74,10 @@ impl View {
     /// What it shows: the door, then each list with its names.
     fn shows(&mut self, snapshot: &Snapshot) {
         self.line("");
+        if let Some(found) = &snapshot.mcp.endpoint {
+            let url = text::inert(&found.url, 300);
+            self.labelled("endpoint", Paint::Plain, &format!("{url} ({})", found.found_by.told()));
+        }
         if let Some(door) = door(snapshot) {
             self.labelled("door", Paint::Plain, &door);
         }
@@ -78,6 +88,19 @@ impl View {
                 Some(FacetState::Absent { .. }) => self.labelled(&label, Paint::Faint, "none"),
                 Some(FacetState::Unseen { .. }) => self.labelled(&label, Paint::Warning, "not read (see below)"),
                 None => self.labelled(&label, Paint::Faint, "not watched (see below)"),
+            }
+        }
+        self.documents(snapshot);
+    }
+
+    /// Where the documents are that it shows.
+    fn documents(&mut self, snapshot: &Snapshot) {
+        for facet in [Facet::McpCard, Facet::McpCatalog] {
+            let Some(FacetState::Seen(seen)) = snapshot.facets.get(&FacetName::stranger(facet)) else { continue };
+            let at = seen.views.first().and_then(|view| view.member("at")?.as_str());
+            if let Some(at) = at {
+                let label = facet.as_str().trim_start_matches("mcp.");
+                self.labelled(label, Paint::Plain, &format!("at {}", text::inert(at, 300)));
             }
         }
     }
@@ -95,15 +118,16 @@ impl View {
 
     fn findings(&mut self, checks: &[Check]) {
         let findings: Vec<&Check> = checks.iter().filter(|check| check.verdict == CheckVerdict::Finding).collect();
-        let passed = checks.iter().filter(|check| check.verdict == CheckVerdict::Passed).count();
+        let count = |verdict| checks.iter().filter(|check| check.verdict == verdict).count();
+        let (passed, skipped) = (count(CheckVerdict::Passed), count(CheckVerdict::Skipped));
         self.line("");
         if findings.is_empty() {
-            let nothing = format!("no findings; {passed} checks passed");
+            let nothing = format!("no findings; {passed} checks passed, {skipped} skipped");
             let nothing = self.style.paint(Paint::Good, &nothing);
             self.line(&nothing);
             return;
         }
-        self.heading(&format!("FINDINGS ({}; {passed} checks passed)", findings.len()));
+        self.heading(&format!("FINDINGS ({}; {passed} checks passed, {skipped} skipped)", findings.len()));
         for severity in Severity::ALL.into_iter().rev() {
             for check in findings.iter().filter(|check| check.severity == severity) {
                 self.finding(check);
@@ -142,6 +166,17 @@ impl View {
         }
         for (why, names) in by_reason {
             self.labelled("", Paint::Plain, &format!("{}: {}", names.join(", "), text::inert(&why, 300)));
+        }
+    }
+
+    /// What a program has to say that did not show itself whole: as a rule, why.
+    fn stderr(&mut self, observation: &Observation) {
+        let Some(said) = observation.stderr.as_ref().filter(|_| observation.outcome != Outcome::Ok) else { return };
+        self.line("");
+        self.heading("STANDARD ERROR");
+        let lines: Vec<String> = text::lines(said).collect();
+        for line in lines.iter().skip(lines.len().saturating_sub(STDERR_LINES)) {
+            self.line(&format!("  {}", text::inert(line, 300)));
         }
     }
 

@@ -22,11 +22,13 @@ pub(in crate::config) const KEYS: &[Element] = &[
     .also_called(&["host"]),
     wishes::AUTH,
     wishes::HEADERS,
+    wishes::TLS,
     wishes::LABELS,
     wishes::TIMEOUT,
     wishes::SCAN_TIMEOUT,
     wishes::ANONYMOUS,
     wishes::END_SESSION,
+    wishes::TIER,
     wishes::BASELINE,
     wishes::CONFIRM,
     wishes::IGNORE,
@@ -116,7 +118,12 @@ fn profile(reader: &mut Reader<'_>, node: &Node, at: At) -> Profile {
     let wishes = wishes::decode(reader, &fields);
     let hosts = fields.read(reader, "hosts", hosts::decode);
     if !fields.has("hosts") {
-        let bound = [("auth", wishes.sends_secrets()), ("headers", wishes.sends_secrets()), ("egress", true)];
+        let bound = [
+            ("auth", wishes.sends_secrets()),
+            ("headers", wishes.sends_secrets()),
+            ("tls", wishes.sends_secrets()),
+            ("egress", true),
+        ];
         if let Some((key, _)) = bound.into_iter().find(|(key, counts)| *counts && fields.has(key)) {
             let why = "a profile is taken by whoever writes a target: say for which hosts";
             reader.mistake(fields.key_span(key), ConfigError::Needs { key, other: "hosts", why });
@@ -175,13 +182,13 @@ mod tests {
                 format!("`headers` needs `hosts`; {why}"),
                 format!("`egress` needs `hosts`; {why}"),
                 "this is no name of a profile: it has 1 to 64 letters, digits, `-`, `_` and `.`".to_owned(),
-                "the profile `f` has to be a map of `hosts`, `auth`, `headers`, `labels`, `timeout`, `scan_timeout`, \
-                 `anonymous`, `end_session`, `baseline`, `confirm`, `ignore`, `severity`, `auto_accept`, `trust`, \
+                "the profile `f` has to be a map of `hosts`, `auth`, `headers`, `tls`, `labels`, `timeout`, `scan_timeout`, \
+                 `anonymous`, `end_session`, `tier`, `baseline`, `confirm`, `ignore`, `severity`, `auto_accept`, `trust`, \
                  `egress`, this is a list"
                     .to_owned(),
                 "a request may take 2m, its whole scan only 1m; raise `scan_timeout` or lower `timeout`".to_owned(),
-                "unknown key `url` in a profile; known here: hosts, auth, headers, labels, timeout, scan_timeout, \
-                 anonymous, end_session, baseline, confirm, ignore, severity, auto_accept, trust, egress"
+                "unknown key `url` in a profile; known here: hosts, auth, headers, tls, labels, timeout, scan_timeout, \
+                 anonymous, end_session, tier, baseline, confirm, ignore, severity, auto_accept, trust, egress"
                     .to_owned(),
             ]
         );

@@ -107,7 +107,7 @@ pub(in crate::config) fn resolved(reader: &mut Reader<'_>, node: &Node) -> Optio
 }
 
 /// Whether a shell could export it.
-fn is_variable_name(name: &str) -> bool {
+pub(in crate::config) fn is_variable_name(name: &str) -> bool {
     let letter = |c: char| c.is_ascii_alphabetic() || c == '_';
     name.starts_with(letter) && name.len() <= 128 && name.chars().all(|c| letter(c) || c.is_ascii_digit())
 }

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use url::Url;
-
 use super::super::error::ConfigError;
 use super::super::reader::{At, Elsewhere, Fields, Reader};
 use super::super::tree::Node;
@@ -11,10 +9,9 @@ use super::cadence::EVERY;
 use super::defaults::Defaults;
 use super::profile::{Profile, Profiles};
 use super::wishes::{self, Wishes};
-use super::{
-    Element, Form, Shape, cadence, confirm, consumers, duration, flag, id, kind, listed, url as endpoint, was,
-};
+use super::{Element, Form, Shape, cadence, command, confirm, consumers, duration, flag, id, kind, listed, url, was};
 use crate::model::confirm::Confirm;
+use crate::model::endpoint::{Command, Endpoint};
 use crate::model::inventory::{Cadence, Target};
 use crate::model::policy::{Consumer, Policy};
 use crate::model::target::{Kind, TargetId};
@@ -24,7 +21,7 @@ pub(in crate::config) const ID: Element =
 pub(in crate::config) const KIND: Element =
     Element::new("kind", Shape::Word(kind::WORDS), "the protocol, `mcp`").required().also_called(&["type", "protocol"]);
 pub(in crate::config) const URL: Element =
-    Element::new("url", Shape::Text(Form::Url), "the endpoint").required().also_called(&["endpoint", "address"]);
+    Element::new("url", Shape::Text(Form::Url), "the endpoint").also_called(&["endpoint", "address"]);
 pub(in crate::config) const CONSUMERS: Element =
     Element::new("consumers", consumers::SHAPE, "who uses which of its items").also_called(&["used_by"]);
 pub(in crate::config) const PROFILE: Element =
@@ -33,10 +30,16 @@ pub(in crate::config) const WAS: Element =
     Element::new("was", was::SHAPE, "ids it had before, whose baseline and history it carries on")
         .also_called(&["formerly", "previously"]);
 
+/// Keys that say something of a URL alone.
+const OF_URLS: [&str; 6] = ["auth", "headers", "tls", "anonymous", "end_session", "egress"];
+
 pub(in crate::config) const KEYS: &[Element] = &[
     ID,
     KIND,
     URL,
+    command::COMMAND,
+    command::ENV,
+    command::CWD,
     Element::new("every", Shape::Duration(EVERY), "from one scan to the next; 15m when not given")
         .also_called(&["interval", "period"]),
     Element::new("schedule", Shape::Map(cadence::KEYS), "when it is scanned").also_called(&["cron"]),
@@ -45,9 +48,11 @@ pub(in crate::config) const KEYS: &[Element] = &[
     wishes::AUTH,
     wishes::LABELS,
     wishes::HEADERS,
+    wishes::TLS,
     Element::new("paused", Shape::Flag, "known, not scanned").also_called(&["disabled"]),
     wishes::ANONYMOUS,
     wishes::END_SESSION,
+    wishes::TIER,
     wishes::BASELINE,
     wishes::CONFIRM,
     wishes::IGNORE,
@@ -65,7 +70,7 @@ pub(in crate::config) const KEYS: &[Element] = &[
 pub(in crate::config) struct Draft {
     id: TargetId,
     kind: Kind,
-    url: Url,
+    endpoint: Endpoint,
     cadence: Option<Cadence>,
     paused: bool,
     wishes: Wishes,
@@ -80,9 +85,11 @@ pub(in crate::config) struct Draft {
 #[derive(Debug)]
 struct Places {
     id: At,
-    url: At,
+    /// The value of `url` or `command`.
+    endpoint: At,
     profile: At,
     anonymous: At,
+    tls: At,
     /// The limits that it has of its own.
     limits: At,
 }
@@ -94,6 +101,8 @@ pub(in crate::config) struct Around<'a> {
     pub(in crate::config) defaults: Defaults,
     /// The daemon's.
     pub(in crate::config) confirm: Confirm,
+    /// Likewise.
+    pub(in crate::config) commands: &'a command::Allowed,
     pub(in crate::config) profiles: &'a Profiles,
 }
 
@@ -120,9 +129,9 @@ pub(in crate::config) fn decode_listed(reader: &mut Reader<'_>, node: &Node) -> 
     let every = fields.read(reader, "every", |reader, node| duration::decode(reader, node, listed::EVERY));
     let draft = draft(reader, &fields, every.map(Cadence::Every), true);
     if let Some(draft) = &draft
-        && let Some(error) = listed::is_for_others(&draft.url)
+        && let Some(error) = draft.endpoint.url().and_then(listed::is_for_others)
     {
-        reader.mistake_at(draft.places.url, error, None);
+        reader.mistake_at(draft.places.endpoint, error, None);
     }
     draft
 }
@@ -130,7 +139,7 @@ pub(in crate::config) fn decode_listed(reader: &mut Reader<'_>, node: &Node) -> 
 fn draft(reader: &mut Reader<'_>, fields: &Fields<'_>, cadence: Option<Cadence>, is_listed: bool) -> Option<Draft> {
     let id = fields.read(reader, "id", id::decode);
     let kind = fields.read(reader, "kind", kind::decode);
-    let url = fields.read(reader, "url", endpoint::decode);
+    let endpoint = endpoint_of(reader, fields);
     let paused = fields.read(reader, "paused", flag::decode).unwrap_or(false);
     let wishes = wishes::decode(reader, fields);
     let consumers = fields.read(reader, "consumers", consumers::decode).unwrap_or_default();
@@ -140,13 +149,47 @@ fn draft(reader: &mut Reader<'_>, fields: &Fields<'_>, cadence: Option<Cadence>,
     let limit = if fields.has("timeout") { "timeout" } else { "scan_timeout" };
     let places = Places {
         id: value("id"),
-        url: value("url"),
+        endpoint: value(if fields.has("command") { "command" } else { "url" }),
         profile: value("profile"),
         anonymous: reader.at(fields.key_span("anonymous")),
+        tls: reader.at(fields.key_span("tls")),
         limits: reader.at(fields.key_span(limit)),
     };
-    let (id, kind, url) = (id?, kind?, url?);
-    Some(Draft { id, kind, url, cadence, paused, wishes, consumers, profile, was, is_listed, places })
+    let (id, kind, endpoint) = (id?, kind?, endpoint?);
+    Some(Draft { id, kind, endpoint, cadence, paused, wishes, consumers, profile, was, is_listed, places })
+}
+
+/// `url` or `command`, and what belongs to a command.
+fn endpoint_of(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Endpoint> {
+    let url = fields.read(reader, "url", url::decode);
+    let command = fields.read(reader, "command", command::decode);
+    let env = fields.read(reader, "env", command::env);
+    let cwd = fields.read(reader, "cwd", command::cwd);
+    match (fields.has("url"), fields.has("command")) {
+        (true, true) => {
+            let (at, other) = (reader.at(fields.key_span("command")), reader.at(fields.key_span("url")));
+            reader.mistake_at(at, ConfigError::Excludes("url", "command"), Some((other, "the other stands here")));
+            return None;
+        }
+        (false, false) => {
+            let (inside, keys) = ("a target", &["url", "command"]);
+            reader.mistake(fields.span, ConfigError::NoneOf { inside, keys });
+            return None;
+        }
+        (true, false) => {
+            for key in ["env", "cwd"].into_iter().filter(|key| fields.has(key)) {
+                let why = "only a program that is started has an environment";
+                reader.mistake(fields.key_span(key), ConfigError::Needs { key, other: "command", why });
+            }
+            return url.map(Endpoint::Url);
+        }
+        (false, true) => {}
+    }
+    for key in OF_URLS.into_iter().filter(|key| fields.has(key)) {
+        let why = "a program is given what it needs by `env`";
+        reader.mistake(fields.key_span(key), ConfigError::Needs { key, other: "url", why });
+    }
+    command.map(|command| Endpoint::Command(Command { env: env.unwrap_or_default(), cwd, ..command }))
 }
 
 /// `every` or `schedule`, not both.
@@ -173,11 +216,16 @@ impl Draft {
 
     /// The target with what holds around it.
     pub(in crate::config) fn finish(self, reader: &mut Reader<'_>, around: &Around<'_>) -> Placed {
+        self.look_at_command(reader, around.commands);
         let profile = self.profile.as_deref().and_then(|name| {
             let profile = around.profiles.named(reader, name, self.places.profile)?;
             self.look_at_profile(reader, name, profile);
             Some(profile)
         });
+        if self.wishes.tls.is_some() && self.endpoint.url().is_some_and(|url| url.scheme() != "https") {
+            let why = "nothing of it is used over plain http";
+            reader.mistake_at(self.places.tls, ConfigError::Needs { key: "tls", other: "url: https://…", why }, None);
+        }
         let (timeout, scan_timeout) = (self.wishes.timeout, self.wishes.scan_timeout);
         let wishes = match profile {
             Some(profile) => self.wishes.over(&profile.wishes, self.is_listed),
@@ -191,7 +239,7 @@ impl Draft {
         let target = Target {
             id: self.id,
             kind: self.kind,
-            url: self.url,
+            endpoint: self.endpoint,
             cadence: self.cadence.unwrap_or(Cadence::Every(defaults.every)),
             timeout: wishes.timeout.unwrap_or(defaults.timeout),
             scan_timeout: wishes.scan_timeout.unwrap_or(defaults.scan_timeout),
@@ -201,6 +249,8 @@ impl Draft {
             paused: self.paused,
             anonymous: wishes.anonymous.unwrap_or(true),
             end_session: wishes.end_session.unwrap_or(true),
+            tls: wishes.tls,
+            tier: wishes.tier.unwrap_or_default(),
             baseline: wishes.baseline.unwrap_or_default(),
             egress_allow: wishes.egress_allow.unwrap_or_default(),
             policy: Policy {
@@ -221,15 +271,32 @@ impl Draft {
         Placed { target, at: self.places.id, was: self.was }
     }
 
+    /// Whether its program may be started.
+    fn look_at_command(&self, reader: &mut Reader<'_>, allowed: &command::Allowed) {
+        if let Some(command) = self.endpoint.command().filter(|command| !allowed.admits(command)) {
+            let program = command.program.clone();
+            reader.mistake_at(self.places.endpoint, ConfigError::NotAllowed { program }, None);
+        }
+    }
+
     /// Whether a profile may be used for it.
     fn look_at_profile(&self, reader: &mut Reader<'_>, name: &str, profile: &Profile) {
-        if !profile.is_for(&self.url) {
-            let host = self.url.host_str().unwrap_or_default().to_owned();
+        let there = Some((profile.at, "the profile stands here"));
+        let Some(url) = self.endpoint.url() else {
+            if profile.wishes.sends_secrets() {
+                let why = "a program is given what it needs by `env`";
+                let error = ConfigError::Needs { key: "profile", other: "url", why };
+                reader.mistake_at(self.places.profile, error, there);
+            }
+            return;
+        };
+        if !profile.is_for(url) {
+            let host = url.host_str().unwrap_or_default().to_owned();
             let error = ConfigError::NotOfProfile { host, profile: name.to_owned(), hosts: profile.hosts() };
-            reader.mistake_at(self.places.url, error, Some((profile.at, "the profile stands here")));
-        } else if self.is_listed && profile.wishes.sends_secrets() && listed::is_in_clear(&self.url) {
+            reader.mistake_at(self.places.endpoint, error, there);
+        } else if self.is_listed && profile.wishes.sends_secrets() && listed::is_in_clear(url) {
             let error = ConfigError::InClear { profile: name.to_owned() };
-            reader.mistake_at(self.places.url, error, Some((profile.at, "the profile stands here")));
+            reader.mistake_at(self.places.endpoint, error, there);
         }
     }
 }
@@ -260,8 +327,13 @@ mod tests {
     }
 
     fn finish(reader: &mut Reader<'_>, draft: Draft) -> Target {
-        let profiles = Profiles::default();
-        let around = Around { defaults: Defaults::default(), confirm: Confirm::default(), profiles: &profiles };
+        let (profiles, commands) = (Profiles::default(), command::Allowed::default());
+        let around = Around {
+            defaults: Defaults::default(),
+            confirm: Confirm::default(),
+            commands: &commands,
+            profiles: &profiles,
+        };
         draft.finish(reader, &around).target
     }
 
@@ -273,7 +345,7 @@ mod tests {
             Target {
                 id: "a".parse().unwrap(),
                 kind: Kind::Mcp,
-                url: "https://mcp.example.com/mcp".parse().unwrap(),
+                endpoint: Endpoint::Url("https://mcp.example.com/mcp".parse().unwrap()),
                 cadence: Cadence::Every(Duration::from_mins(15)),
                 timeout: Duration::from_secs(20),
                 scan_timeout: Duration::from_mins(1),
@@ -283,6 +355,8 @@ mod tests {
                 paused: false,
                 anonymous: true,
                 end_session: true,
+                tls: None,
+                tier: crate::model::inventory::Tier::Passive,
                 baseline: BaselineMode::FirstSeen,
                 egress_allow: Vec::new(),
                 policy: crate::model::policy::Policy::default(),
@@ -364,7 +438,7 @@ mod tests {
     #[test]
     fn all_that_is_wrong_with_a_target_is_said_at_once() {
         insta::assert_snapshot!(
-            refused("{ name: a, kind: a2a, url: a.example, paused: no, labels: [x], evry: 5m, tier: negative }", finished)
+            refused("{ name: a, kind: a2a, url: a.example, paused: no, labels: [x], evry: 5m, active: true }", finished)
                 .join("\n"),
             @r#"
     a target has no `id`; add `id`: the target's id
@@ -374,7 +448,7 @@ mod tests {
     `paused` has to be true or false, this is a text
     `labels` has to be a map, each value a text, this is a list
     unknown key `evry` in a target; did you mean `every`?
-    unknown key `tier` in a target; known here: id, kind, url, every, schedule, timeout, scan_timeout, auth, labels, headers, paused, anonymous, end_session, baseline, confirm, ignore, severity, auto_accept, trust, consumers, profile, was, egress
+    unknown key `active` in a target; known here: id, kind, url, command, env, cwd, every, schedule, timeout, scan_timeout, auth, labels, headers, tls, paused, anonymous, end_session, tier, baseline, confirm, ignore, severity, auto_accept, trust, consumers, profile, was, egress
     "#
         );
     }

@@ -8,13 +8,14 @@ use ipnet::IpNet;
 use super::super::reader::{Fields, Reader};
 use super::super::tree::Node;
 use super::defaults::LIMIT;
-use super::{Element, Shape, auth, baseline, confirm, duration, egress, flag, headers, labels, wish, word};
-use crate::model::inventory::Auth;
+use super::{Element, Shape, auth, baseline, confirm, duration, egress, flag, headers, labels, tls, wish, word};
+use crate::model::inventory::{Auth, TargetTls, Tier};
 use crate::model::policy::{AutoAccept, Ignore, Reweigh};
 use crate::model::secret::TextOrSecret;
 use crate::model::target::BaselineMode;
 
 const TRUST_WORDS: &[&str] = &["hints"];
+const TIERS: &[&str] = &["passive", "negative"];
 
 pub(in crate::config) const TIMEOUT: Element =
     Element::new("timeout", Shape::Duration(LIMIT), "limit of one request; 20s when not given");
@@ -26,10 +27,17 @@ pub(in crate::config) const LABELS: Element =
     Element::new("labels", labels::SHAPE, "for routes and people").also_called(&["tags"]);
 pub(in crate::config) const HEADERS: Element =
     Element::new("headers", headers::SHAPE, "sent with every request to the origin written");
+pub(in crate::config) const TLS: Element =
+    Element::new("tls", Shape::Map(tls::KEYS), "who vouches for it, and the certificate that it is shown");
 pub(in crate::config) const ANONYMOUS: Element =
     Element::new("anonymous", Shape::Flag, "whether the stranger's face is watched too, beside our credential's");
 pub(in crate::config) const END_SESSION: Element =
     Element::new("end_session", Shape::Flag, "whether sessions are ended by DELETE");
+pub(in crate::config) const TIER: Element = Element::new(
+    "tier",
+    Shape::Word(TIERS),
+    "`negative`: now and then it is also asked oddly, as with a foreign `Origin`; such requests change nothing",
+);
 pub(in crate::config) const BASELINE: Element =
     Element::new("baseline", Shape::Word(baseline::WORDS), "how it gets what it is held to");
 pub(in crate::config) const EGRESS: Element =
@@ -61,8 +69,10 @@ pub(in crate::config) struct Wishes {
     pub(in crate::config) auth: Option<Auth>,
     pub(in crate::config) labels: BTreeMap<String, String>,
     pub(in crate::config) headers: Vec<(String, TextOrSecret)>,
+    pub(in crate::config) tls: Option<TargetTls>,
     pub(in crate::config) anonymous: Option<bool>,
     pub(in crate::config) end_session: Option<bool>,
+    pub(in crate::config) tier: Option<Tier>,
     pub(in crate::config) baseline: Option<BaselineMode>,
     pub(in crate::config) egress_allow: Option<Vec<IpNet>>,
     pub(in crate::config) confirm: confirm::Wish,
@@ -85,8 +95,10 @@ pub(in crate::config) fn decode(reader: &mut Reader<'_>, fields: &Fields<'_>) ->
         auth: fields.read(reader, "auth", auth::decode),
         labels: fields.read(reader, "labels", labels::decode).unwrap_or_default(),
         headers: fields.read(reader, "headers", headers::decode).unwrap_or_default(),
+        tls: fields.read(reader, "tls", tls::decode),
         anonymous: fields.read(reader, "anonymous", flag::decode),
         end_session: fields.read(reader, "end_session", flag::decode),
+        tier: fields.read(reader, "tier", tier),
         baseline: fields.read(reader, "baseline", baseline::decode),
         egress_allow: fields.read(reader, "egress", egress::decode),
         confirm: fields.read(reader, "confirm", confirm::decode).unwrap_or_default(),
@@ -101,10 +113,16 @@ fn trust(reader: &mut Reader<'_>, node: &Node) -> Option<()> {
     word::decode(reader, node, "trust in a server", TRUST_WORDS, |word| TRUST_WORDS.contains(&word).then_some(()))
 }
 
+fn tier(reader: &mut Reader<'_>, node: &Node) -> Option<Tier> {
+    let named = |word: &str| [Tier::Passive, Tier::Negative].into_iter().find(|tier| tier.as_str() == word);
+    word::decode(reader, node, "tier", TIERS, named)
+}
+
 impl Wishes {
     /// Whether a secret is sent.
     pub(in crate::config) fn sends_secrets(&self) -> bool {
-        self.auth.is_some() || self.headers.iter().any(|(_, value)| matches!(value, TextOrSecret::Secret(_)))
+        let shows = self.tls.as_ref().is_some_and(|tls| tls.identity.is_some());
+        self.auth.is_some() || shows || self.headers.iter().any(|(_, value)| matches!(value, TextOrSecret::Secret(_)))
     }
 
     /// These over those of a profile. What a target says itself counts; lists of wishes add up, the profile's first, so
@@ -133,8 +151,10 @@ impl Wishes {
             auth: self.auth.or_else(|| profile.auth.clone()),
             labels,
             headers,
+            tls: self.tls.or_else(|| profile.tls.clone()),
             anonymous: self.anonymous.or(profile.anonymous),
             end_session: self.end_session.or(profile.end_session),
+            tier: self.tier.or(profile.tier),
             baseline: self.baseline.or(profile.baseline),
             egress_allow: self.egress_allow.or_else(|| profile.egress_allow.clone()),
             confirm: self.confirm.or(profile.confirm),

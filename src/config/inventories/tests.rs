@@ -221,7 +221,7 @@ fn an_id_that_a_person_takes_is_the_persons_also_when_the_file_is_held() {
     home.write("own.yaml", "targets: [ { id: b, kind: mcp, url: \"https://mine.example/\" } ]");
     let config = home.reload().unwrap();
     assert_eq!((ids(&config), reasons(&config)), (vec!["b", "a"], vec![HeldReason::Conflict]));
-    assert_eq!(config.targets[0].url.host_str(), Some("mine.example"));
+    assert_eq!(config.targets[0].endpoint.host(), "mine.example");
     // The id is the file's no more: it cannot claim it later.
     home.keep(&config);
     home.write("own.yaml", "targets: []");

@@ -83,6 +83,7 @@ fn sight_lost(story: &Story<'_>, told: &[UnitStory<'_>]) -> String {
         "scan.credential-rejected" => "refuses our credential",
         "scan.credential-unavailable" => "our credential cannot be read",
         "scan.handshake-failed" => "gives no valid handshake",
+        "x.protocol-state-fell" => "answers, but no longer in MCP",
         "scan.http-error" => "answers with an error status",
         "scan.response-too-large" => "answers more than we take",
         "scan.invalid-json" => "answers in broken JSON",

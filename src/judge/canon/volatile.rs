@@ -46,6 +46,8 @@ static TABLE: &[Entry] = &[
         facets: &[Facet::McpResources, Facet::McpResourceTemplates],
         place: &[Member("items"), Every, Member("annotations"), Member("lastModified")],
     },
+    // Serial numbers, fingerprints and instants: a plain renewal brings others.
+    Entry { facets: &[Facet::Tls], place: &[Member("certificates")] },
 ];
 
 /// Takes the volatile members out of `value`; gives them by pointer.

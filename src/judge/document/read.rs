@@ -126,6 +126,7 @@ fn observation(facets: BTreeMap<FacetName, RawFacet>) -> Observation {
             era: None,
             version: None,
             supported: Vec::new(),
+            endpoint: None,
             evidence: vec!["a saved list".to_owned()],
         },
         facets,
@@ -135,6 +136,7 @@ fn observation(facets: BTreeMap<FacetName, RawFacet>) -> Observation {
         not_before: None,
         address_class: None,
         certificate_ends: None,
+        stderr: None,
         kept: None,
         echo: None,
     }

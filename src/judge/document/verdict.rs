@@ -17,15 +17,25 @@ pub struct Verdict {
 pub fn verdict(snapshot: &Snapshot) -> Verdict {
     let findings = snapshot.checks.iter().filter(|check| check.verdict == CheckVerdict::Finding);
     let worst = findings.map(|check| check.status).max().unwrap_or(CheckStatus::None);
-    let seen_any = snapshot.facets.values().any(|state| !matches!(state, FacetState::Unseen { .. }));
+    let seen_any = snapshot
+        .facets
+        .iter()
+        .any(|(name, state)| is_of_conversation(name.facet) && !matches!(state, FacetState::Unseen { .. }));
     let word = match worst {
-        _ if !seen_any || snapshot.outcome == Outcome::Error => "error",
         CheckStatus::Error => "error",
+        // What was answered is judged, also where it was no MCP.
         CheckStatus::Fail => "fail",
+        CheckStatus::Warning | CheckStatus::None if !seen_any || snapshot.outcome == Outcome::Error => "error",
         CheckStatus::Warning => "warning",
         CheckStatus::None => "ok",
     };
     Verdict { word, coverage: coverage(snapshot) }
+}
+
+/// Whether a facet says that somebody answered in the protocol, or at its door. What is known of an address, and what lies
+/// beside an endpoint, does not.
+const fn is_of_conversation(facet: Facet) -> bool {
+    !matches!(facet, Facet::Tls | Facet::McpCard | Facet::McpCatalog | Facet::Scan)
 }
 
 fn coverage(snapshot: &Snapshot) -> String {

@@ -19,6 +19,9 @@ struct Span {
     to: &'static str,
 }
 
+/// The dates that are implemented, newest first.
+pub(in crate::judge) const DATES: [&str; 5] = ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
+
 const ALWAYS: &str = "2024-11-05";
 const OPEN: &str = "9999-12-31";
 

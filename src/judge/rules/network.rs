@@ -13,9 +13,21 @@ use super::draft::Draft;
 const PRODUCT: [&str; 3] = ["server", "via", "x-powered-by"];
 
 /// Drifts of the members of `mcp.transport` in `changed` that belong to the network; the others are left to the caller.
-pub(super) fn judge(changed: &[Place<'_>]) -> Vec<Draft> {
+pub(super) fn judge(root: &Place<'_>, changed: &[Place<'_>]) -> Vec<Draft> {
     let member = |name: &str| changed.iter().find(|member| member.name() == name);
     let mut out = way(member("url"), member("redirects"));
+    if let Some(endpoint) = member("endpoint") {
+        // Another endpoint has another way to it; that the way is open now is told all the same.
+        out.retain(|draft| draft.rule == "net.scheme-downgraded");
+        let told = !out.is_empty();
+        let follow = changed.iter().filter(|member| match member.name() {
+            "found_by" => true,
+            "url" | "redirects" => !told,
+            _ => false,
+        });
+        let moved = moved(endpoint, &root.child("url"));
+        out.push(follow.fold(moved, |draft, member| draft.claiming(member.path().clone(), member.now())));
+    }
     out.extend(member("http_version").map(|place| {
         Draft::plain(place, "net.http-version-changed", "another HTTP version is spoken".to_owned()).told(place)
     }));
@@ -23,7 +35,10 @@ pub(super) fn judge(changed: &[Place<'_>]) -> Vec<Draft> {
     if let Some(headers) = member("headers") {
         // Another era brings its own framing.
         let framing = if member("era").is_some() { None } else { member("framing") };
-        out.extend(header_fields(headers, framing));
+        let own_framing = member("transport").is_some();
+        let fields = header_fields(headers, framing).into_iter();
+        // Another transport brings its own content type.
+        out.extend(fields.filter(|draft| !(own_framing && draft.path.token(1) == Some("content-type"))));
     }
     out
 }
@@ -31,7 +46,8 @@ pub(super) fn judge(changed: &[Place<'_>]) -> Vec<Draft> {
 /// Whether [`judge`] accounts for the member `name`; `framing` only beside a content type that tells it.
 pub(super) fn accounts_for(name: &str, changed: &[Place<'_>]) -> bool {
     match name {
-        "url" | "redirects" | "http_version" | "address_class" => true,
+        "endpoint" | "url" | "redirects" | "http_version" | "address_class" => true,
+        "found_by" => changed.iter().any(|member| member.name() == "endpoint"),
         "headers" => changed.iter().any(|member| member.name() == "headers" && has_fields(member)),
         "framing" => changed.iter().any(|member| {
             member.name() == "headers" && has_fields(member) && media_types(&member.child("content-type")).is_some()
@@ -62,6 +78,19 @@ fn way(url: Option<&Place<'_>>, redirects: Option<&Place<'_>>) -> Vec<Draft> {
         (Some(_), Some(redirects)) => vec![draft.claiming(redirects.path().clone(), redirects.now())],
         _ => vec![draft],
     }
+}
+
+/// Another endpoint was found, or one where there was none to be found but the URL as written.
+fn moved(endpoint: &Place<'_>, url: &Place<'_>) -> Draft {
+    let text = |value: Option<&Json>| value.and_then(Json::as_str).map(str::to_owned);
+    let before = text(endpoint.old()).or_else(|| text(url.old()));
+    let after = text(endpoint.now()).or_else(|| text(url.now())).or_else(|| text(url.old()));
+    let host = |url: &Option<String>| Url::parse(url.as_deref()?).ok()?.host_str().map(str::to_ascii_lowercase);
+    let case = if host(&before) == host(&after) { "path" } else { "host" };
+    let told = |url: Option<String>| url.map_or_else(|| "(none)".to_owned(), |url| shown(&url));
+    Draft::at(endpoint, "mcp.endpoint-moved", case, "the endpoint is found elsewhere".to_owned())
+        .line(format!("from: {}", told(before)))
+        .line(format!("now:  {}", told(after)))
 }
 
 /// One side of the way; what is equal on both sides stands for neither.

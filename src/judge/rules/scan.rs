@@ -9,13 +9,17 @@ use crate::model::target::TargetId;
 
 use super::draft::sight;
 
+/// What an endpoint that speaks something else than before is told as, if it `fell`.
+const ANSWERS_OTHERWISE: [&str; 2] = ["scan.http-error", "scan.handshake-failed"];
+
 /// Drifts of sight. A block of the endpoint stands for everything else that the scan would say (design, section 4).
-pub(in crate::judge) fn judge(target: &TargetId, facts: &[SightFact]) -> Vec<Drift> {
+/// With `fell`, MCP was confirmed before and what answers at the endpoint speaks it no longer.
+pub(in crate::judge) fn judge(target: &TargetId, facts: &[SightFact], fell: bool) -> Vec<Drift> {
     let blocked = facts.iter().find(|fact| fact.rule == "scan.blocked");
     let told = blocked.map_or(facts, std::slice::from_ref);
     let mut out: Vec<Drift> = Vec::new();
     for fact in told {
-        let drift = one(target, fact);
+        let drift = one(target, fact, fell);
         match out.iter_mut().find(|other| other.path == drift.path) {
             // One place has one drift: the worst, the first of equals.
             Some(other) if drift.severity > other.severity => *other = drift,
@@ -26,12 +30,14 @@ pub(in crate::judge) fn judge(target: &TargetId, facts: &[SightFact]) -> Vec<Dri
     out
 }
 
-fn one(target: &TargetId, fact: &SightFact) -> Drift {
+fn one(target: &TargetId, fact: &SightFact, fell: bool) -> Drift {
+    let fell = fell && fact.place == SightPlace::Endpoint && ANSWERS_OTHERWISE.contains(&fact.rule);
+    let (rule, case) = if fell { ("x.protocol-state-fell", "-") } else { (fact.rule, fact.case) };
     let (path, whose) = match fact.place {
         SightPlace::Endpoint => (Pointer::of(["endpoint"]), String::new()),
         SightPlace::Facet(name) => (Pointer::of([name.to_string()]), format!("{name}: ")),
     };
-    let title = explain(fact.rule).map_or("not seen", |rule| rule.title);
+    let title = explain(rule).map_or("not seen", |rule| rule.title);
     let message = format!("{whose}{title}");
-    sight(path, fact.rule, fact.case, message, fact.detail.clone()).finish(target, FacetName::stranger(Facet::Scan))
+    sight(path, rule, case, message, fact.detail.clone()).finish(target, FacetName::stranger(Facet::Scan))
 }

@@ -6,21 +6,27 @@ use crate::model::snapshot::CheckStatus;
 
 mod auth;
 mod base;
+mod cards;
 mod conversation;
 mod handshake;
 mod hints;
+mod negative;
 mod network;
 mod prompts;
 mod resources;
 mod scan;
 mod schemas;
+mod tls;
 mod tools;
 
 /// Every family, in the order of `docs/rules.md`.
 pub(super) static FAMILIES: &[&[Rule]] = &[
     scan::RULES,
     network::RULES,
+    tls::RULES,
+    cards::RULES,
     conversation::RULES,
+    negative::RULES,
     handshake::RULES,
     tools::RULES,
     schemas::RULES,

@@ -15,18 +15,25 @@ pub(in crate::judge) fn judge(accepted: &[Json], seen: &[Json], handshake_tells:
     }
     let changed = root.changed();
     let era = changed.iter().find(|member| member.name() == "era");
+    let carrier = changed.iter().find(|member| member.name() == "transport");
     let mut out = Vec::new();
+    if let Some(carrier) = carrier {
+        out.push(carried_otherwise(carrier, &changed));
+    }
     if let Some(era) = era {
         out.push(era_changed(era, &changed));
     }
     for member in &changed {
         let message = |what: &str| format!("{what} {}", common::fate(member));
         match member.name() {
-            "era" => {}
+            "era" | "transport" => {}
+            // Another transport brings its own, and says where its messages go.
+            "messages" | "session" | "framing" if carrier.is_some() => {}
             // Another era brings its own date, sessions and framing.
             "date" | "session" | "framing" if era.is_some() => {}
-            "transport" => {
-                out.push(Draft::plain(member, "mcp.transport-changed", message("the transport")).told(member));
+            "messages" => {
+                let message = "messages go to another URL of the same stream".to_owned();
+                out.push(Draft::plain(member, "mcp.transport-changed", message).told(member));
             }
             "date" if handshake_tells => {}
             "date" => out.push(date(member)),
@@ -35,8 +42,20 @@ pub(in crate::judge) fn judge(accepted: &[Json], seen: &[Json], handshake_tells:
             name => out.push(Draft::other(member, message(&shown(name)))),
         }
     }
-    out.extend(network::judge(&changed));
+    out.extend(network::judge(&root, &changed));
     out
+}
+
+/// Streamable HTTP and HTTP+SSE have their own framing, sessions and places for messages.
+fn carried_otherwise(carrier: &Place<'_>, changed: &[Place<'_>]) -> Draft {
+    let message = format!("the transport {}", common::fate(carrier));
+    let draft = Draft::plain(carrier, "mcp.transport-changed", message).told(carrier);
+    let own = changed.iter().filter(|member| matches!(member.name(), "messages" | "session" | "framing"));
+    let draft = own.fold(draft, |draft, member| draft.claiming(member.path().clone(), member.now()));
+    let content_type =
+        changed.iter().find(|member| member.name() == "headers").map(|headers| headers.child("content-type"));
+    let content_type = content_type.filter(Place::differs);
+    content_type.iter().fold(draft, |draft, field| draft.claiming(field.path().clone(), field.now()))
 }
 
 fn era_changed(era: &Place<'_>, changed: &[Place<'_>]) -> Draft {

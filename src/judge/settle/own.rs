@@ -1,6 +1,6 @@
 //! What changed because we changed (law 10): a line of the history, never a drift.
 //!
-//! An edited URL keeps the baseline, but for the way there (`mcp.transport`); an edited credential, header or tier has its facets start afresh (`afresh`); new
+//! An edited URL keeps the baseline, but for the way there (`mcp.transport`); an edited credential or header has its facets start afresh (`afresh`); new
 //! rules judge an unchanged facet without a drift, and what stands is told no news for it; a baseline of an older
 //! canonical form is recomputed (`recompute`). Each is said once, because what a scan was asked with and judged by is
 //! remembered with it.
@@ -89,7 +89,10 @@ fn asked_otherwise(before: &Ours, now: &Ours) -> Option<String> {
         .filter(|(_, before, now)| before != now)
         .map(|(what, before, now)| format!("{what} {before} -> {now}"))
         .collect();
-    (!parts.is_empty()).then(|| format!("edited by us: {}; what it was shown starts afresh", parts.join(", ")))
+    // Another tier asks further questions; what is held to a baseline is asked as before.
+    let is_tier_alone = parts.iter().all(|part| part.starts_with("tier "));
+    let what = if is_tier_alone { "the baseline stays" } else { "what it was shown starts afresh" };
+    (!parts.is_empty()).then(|| format!("edited by us: {}; {what}", parts.join(", ")))
 }
 
 fn judged_otherwise(before: &Ours, now: &Ours) -> Option<String> {

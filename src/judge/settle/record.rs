@@ -25,12 +25,17 @@ pub(super) fn scan(scans: &mut ScanMemory, memory: &Memory, snapshot: &Snapshot,
     if snapshot.outcome == Outcome::Ok {
         scans.last_ok = Some(now);
     }
+    // Where nothing was found, what was found before is still the best that is known.
+    if matches!(snapshot.outcome, Outcome::Ok | Outcome::Partial | Outcome::CredentialRejected) {
+        scans.endpoint = snapshot.mcp.endpoint.clone().map(Box::new);
+    }
     if snapshot.facets.values().any(read_fresh) {
         scans.last_fresh = Some(now);
     }
     // What the baseline was asked with and where it answered: until there is one, the newest.
     if !memory.baseline.keys().any(|name| name.facet == Facet::McpHandshake) {
         scans.date = snapshot.asked.date.clone().or_else(|| scans.date.take());
+        scans.transport = snapshot.mcp.transport.or(scans.transport);
     }
     if memory.baseline.is_empty() {
         scans.address_class = arrival.address_class.or(scans.address_class);

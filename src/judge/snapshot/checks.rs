@@ -1,19 +1,22 @@
-//! Conformance questions that one passive scan decides.
+//! Conformance questions that one scan decides.
 //!
-//! What a facet that was not seen would have to answer is skipped with the reason, never passed (law 1).
+//! Each question has an answer in every snapshot. What a facet that was not seen would have to answer, what another
+//! protocol date asks and what was not asked for is skipped with the reason, never passed (law 1).
 
-use crate::judge::rules::{date_of, is_stateless, knows_capability, server_info};
+use crate::judge::rules::is_stateless;
 use crate::model::facet::{Face, Facet, FacetName, FacetState, SeenFacet};
 use crate::model::json::Json;
-use crate::model::observation::Remark;
-use crate::model::snapshot::{Check, Snapshot};
+use crate::model::observation::{Observation, Remark};
+use crate::model::snapshot::{Check, CheckVerdict, Snapshot};
 
 use super::finding::{check, skipped};
-use super::items;
+use super::{cards, items, tls};
 
-/// The newest date there is.
-const NEWEST: &str = "2026-07-28";
+mod conversation;
+mod handshake;
+mod lists;
 
+/// Parts of an endpoint's answer that a list of theirs would be read from.
 const LISTS: [(Facet, &str); 4] = [
     (Facet::McpTools, "tools"),
     (Facet::McpPrompts, "prompts"),
@@ -22,32 +25,47 @@ const LISTS: [(Facet, &str); 4] = [
 ];
 
 /// All checks of a snapshot; what the conversation itself decided comes first.
-pub(super) fn all(snapshot: &Snapshot, remarks: &[Remark]) -> Vec<Check> {
-    let mut out: Vec<Check> = remarks.iter().map(remark).collect();
+pub(super) fn all(snapshot: &Snapshot, observation: &Observation) -> Vec<Check> {
+    let mut out: Vec<Check> = observation.remarks.iter().map(remark).collect();
+    out.extend(conversation::door(snapshot, observation));
+    out.push(unpinned(snapshot));
     out.push(ambiguous(snapshot));
     out.extend(items::hidden(snapshot));
+    out.extend(cards::checks(snapshot));
+    out.extend(tls::expiring(snapshot));
+    let varies =
+        |remark: &Remark| remark.rule == "mcp.list-varies-by-connection" && remark.verdict == CheckVerdict::Finding;
+    let by_connection = observation.remarks.iter().any(varies);
     for face in faces(snapshot) {
-        match snapshot.facets.get(&FacetName::of(Facet::McpHandshake, face)) {
-            Some(FacetState::Seen(seen)) => {
-                if let Some(value) = seen.views.first() {
-                    out.extend(handshake(value, seen));
-                    out.extend(capabilities(snapshot, face, value));
-                }
-            }
-            Some(FacetState::Unseen { reason }) => {
-                out.push(skipped("mcp.instructions-missing", "-", &reason.to_string()))
-            }
-            Some(FacetState::Absent { .. }) | None => {}
-        }
-        out.extend(cache_hints(snapshot, face));
-        out.extend(items::tools(snapshot, face));
+        out.extend(handshake::all(snapshot, face));
+        out.extend(lists::all(snapshot, face));
+        out.extend(items::tools(snapshot, face, by_connection));
         out.extend(items::others(snapshot, face));
     }
-    worst_of_each(out)
+    let mut out = worst_of_each(out);
+    let rest = handshake::unanswered(snapshot).chain(lists::unanswered(snapshot)).chain(conversation::rest(snapshot));
+    for check in rest {
+        if !out.iter().any(|known| known.rule == check.rule && known.case == check.case) {
+            out.push(check);
+        }
+    }
+    out
+}
+
+/// Passed where a program is started and nothing was remarked of its command.
+fn unpinned(snapshot: &Snapshot) -> Check {
+    let rule = "scan.command-unpinned";
+    let is_program = snapshot.target.url.starts_with("stdio: ");
+    if is_program { check(rule, "-", &[]) } else { skipped(rule, "-", "asked of programs") }
 }
 
 fn remark(remark: &Remark) -> Check {
-    check(remark.rule, remark.case, std::slice::from_ref(&remark.evidence))
+    let Remark { rule, case, verdict, evidence } = remark;
+    match verdict {
+        CheckVerdict::Finding => check(rule, case, std::slice::from_ref(evidence)),
+        CheckVerdict::Passed => check(rule, case, &[]),
+        CheckVerdict::Skipped => skipped(rule, case, evidence),
+    }
 }
 
 /// Faces with a facet in the snapshot.
@@ -57,7 +75,7 @@ fn faces(snapshot: &Snapshot) -> impl Iterator<Item = Face> {
 
 /// One answer for each (rule, case): a finding stands over a skipped one, that over a passed one.
 fn worst_of_each(checks: Vec<Check>) -> Vec<Check> {
-    use crate::model::snapshot::CheckVerdict::{Finding, Passed, Skipped};
+    use CheckVerdict::{Finding, Passed, Skipped};
     let rank = |check: &Check| match check.verdict {
         Passed => 0,
         Skipped => 1,
@@ -74,156 +92,46 @@ fn worst_of_each(checks: Vec<Check>) -> Vec<Check> {
 }
 
 fn ambiguous(snapshot: &Snapshot) -> Check {
-    let evidence: Vec<String> = snapshot
+    let seen: Vec<(&FacetName, &SeenFacet)> = snapshot
         .facets
         .iter()
         .filter_map(|(name, state)| match state {
             FacetState::Seen(seen) => Some((name, seen)),
             FacetState::Absent { .. } | FacetState::Unseen { .. } => None,
         })
-        .flat_map(|(name, seen)| seen.ambiguities.iter().map(move |text| format!("{name}: {text}")))
         .collect();
-    check("scan.json-ambiguous", "-", &evidence)
+    if seen.is_empty() {
+        return skipped("scan.json-ambiguous", "-", "no document was read");
+    }
+    let told = seen.iter().flat_map(|(name, seen)| seen.ambiguities.iter().map(move |text| format!("{name}: {text}")));
+    check("scan.json-ambiguous", "-", &told.collect::<Vec<_>>())
 }
 
 fn evidence(found: bool, text: &str) -> Vec<String> {
     if found { vec![text.to_owned()] } else { Vec::new() }
 }
 
-fn handshake(value: &Json, seen: &SeenFacet) -> Vec<Check> {
-    let mut out = if is_stateless(value) { discover(value, seen) } else { initialize(value) };
-    let blank = value.member("instructions").and_then(Json::as_str).is_none_or(|text| text.trim().is_empty());
-    out.push(check("mcp.instructions-missing", "-", &evidence(blank, "no instructions text")));
-    let icons = server_info(value, "icons").and_then(Json::as_array).into_iter().flatten();
-    let without = icons.filter(|icon| icon.member("src").and_then(Json::as_str).is_none_or(str::is_empty)).count();
-    let text = format!("{without} of the server's icons");
-    out.push(check("mcp.icon-src-missing", "-", &evidence(without > 0, &text)));
-    out
+/// The value of a facet of `face`, when it was seen.
+fn seen(snapshot: &Snapshot, facet: Facet, face: Face) -> Option<(&Json, &SeenFacet)> {
+    match snapshot.facets.get(&FacetName::of(facet, face))? {
+        FacetState::Seen(seen) => seen.views.first().map(|value| (value, seen)),
+        FacetState::Absent { .. } | FacetState::Unseen { .. } => None,
+    }
 }
 
-fn missing(value: &Json, names: &[&str]) -> Vec<String> {
-    names.iter().filter(|name| value.member(name).is_none()).map(|name| format!("no {name}")).collect()
+/// The same of whichever face shows it.
+fn seen_of_any(snapshot: &Snapshot, facet: Facet) -> Option<&Json> {
+    [Face::Stranger, Face::Auth].into_iter().find_map(|face| seen(snapshot, facet, face)).map(|(value, _)| value)
 }
 
-fn discover(value: &Json, seen: &SeenFacet) -> Vec<Check> {
-    let mut fields = missing(value, &["resultType", "supportedVersions", "capabilities", "cacheScope"]);
-    // `ttlMs` is volatile and kept beside the value.
-    let ttl = seen.volatile.member("/ttlMs");
-    fields.extend(evidence(ttl.is_none(), "no ttlMs"));
-    let scope = value.member("cacheScope");
-    let known = |scope: &Json| matches!(scope.as_str(), Some("public" | "private"));
-    let versions = value.member("supportedVersions").and_then(Json::as_array);
-    let newest = versions.is_some_and(|all| all.iter().any(|date| date.as_str() == Some(NEWEST)));
-    vec![
-        check("mcp.discover-fields-missing", "-", &fields),
-        check("mcp.supported-versions-empty", "-", &evidence(versions.is_some_and(Vec::is_empty), "an empty list")),
-        check(
-            "mcp.cache-scope-invalid",
-            "-",
-            &evidence(scope.is_some_and(|scope| !known(scope)), "cacheScope of server/discover"),
-        ),
-        check(
-            "mcp.ttl-invalid",
-            "-",
-            &evidence(ttl.is_some_and(|ttl| !items::is_ttl(ttl)), "ttlMs of server/discover"),
-        ),
-        check("mcp.protocol-version-outdated", "-", &evidence(!newest, "the newest date is not on offer")),
-    ]
-}
-
-fn initialize(value: &Json) -> Vec<Check> {
-    let date = date_of(value).unwrap_or_default();
-    let incomplete: Vec<String> = ["name", "version"]
-        .into_iter()
-        .filter(|name| server_info(value, name).and_then(Json::as_str).is_none())
-        .map(|name| format!("no {name}"))
-        .collect();
-    let mut out = vec![
-        check(
-            "mcp.initialize-fields-missing",
-            "-",
-            &missing(value, &["protocolVersion", "capabilities", "serverInfo"]),
-        ),
-        check("mcp.server-info-incomplete", "-", &incomplete),
-        check("mcp.protocol-version-outdated", "-", &evidence(date < NEWEST, "the session dates end at 2025-11-25")),
-    ];
-    if date == "2025-06-18" {
-        let blank = server_info(value, "title").and_then(Json::as_str).is_none_or(|text| text.trim().is_empty());
-        out.push(check("mcp.server-title-missing", "-", &evidence(blank, "no title")));
-    }
-    if date == "2025-11-25" {
-        let absent = ["title", "description", "icons", "websiteUrl"]
-            .into_iter()
-            .filter(|name| server_info(value, name).is_none());
-        let absent: Vec<String> = absent.map(|name| format!("no {name}")).collect();
-        out.push(check("mcp.server-info-recommended-missing", "-", &absent));
-    }
-    out
-}
-
-fn capabilities(snapshot: &Snapshot, face: Face, value: &Json) -> Vec<Check> {
-    let declared = value.member("capabilities").and_then(Json::as_object);
-    let date = date_of(value).or(snapshot.mcp.version.as_deref()).unwrap_or(NEWEST);
-    let unknown: Vec<String> = declared
-        .into_iter()
-        .flatten()
-        .filter(|(name, _)| !knows_capability(date, name))
-        .map(|(name, _)| crate::judge::canon::shown(name))
-        .collect();
-    let mut mismatch = Vec::new();
-    let mut failing = Vec::new();
-    for (facet, capability) in LISTS {
-        if declared.is_none_or(|all| !all.contains_key(capability)) {
-            continue;
-        }
-        match snapshot.facets.get(&FacetName::of(facet, face)) {
-            Some(FacetState::Absent { .. }) => {
-                mismatch.push(format!("{capability} is declared, and its list is not found"))
-            }
-            Some(FacetState::Unseen { reason }) if reason.kind == crate::model::facet::UnseenKind::RpcError => {
-                failing.push(format!("{facet}: {reason}"));
-            }
-            Some(FacetState::Seen(_) | FacetState::Unseen { .. }) | None => {}
-        }
-    }
-    failing.retain(|text| !text.starts_with(Facet::McpTools.as_str()));
-    let logging = is_stateless(value) && declared.is_some_and(|all| all.contains_key("logging"));
-    vec![
-        check("mcp.capability-unknown", "-", &unknown),
-        check("mcp.capability-mismatch", "-", &mismatch),
-        check("res.list-error", "-", &failing),
-        check("mcp.deprecated-feature-in-use", "logging", &evidence(logging, "logging at 2026-07-28")),
-    ]
-}
-
-fn cache_hints(snapshot: &Snapshot, face: Face) -> Vec<Check> {
-    let (mut invalid, mut absent, mut seen_any) = (Vec::new(), Vec::new(), false);
-    let stateless = match snapshot.facets.get(&FacetName::of(Facet::McpHandshake, face)) {
-        Some(FacetState::Seen(seen)) => seen.views.first().is_some_and(is_stateless),
-        Some(FacetState::Absent { .. } | FacetState::Unseen { .. }) | None => false,
-    };
-    for (facet, _) in LISTS {
-        let Some(FacetState::Seen(seen)) = snapshot.facets.get(&FacetName::of(facet, face)) else { continue };
-        seen_any = true;
-        let scope = seen.views.first().and_then(|view| view.member("rest")?.member("cacheScope"));
-        let ttl = seen.volatile.member("/rest/ttlMs");
-        if scope.is_some_and(|scope| !matches!(scope.as_str(), Some("public" | "private"))) {
-            invalid.push(format!("{facet}: cacheScope"));
-        }
-        if ttl.is_some_and(|ttl| !items::is_ttl(ttl)) {
-            invalid.push(format!("{facet}: ttlMs"));
-        }
-        if scope.is_none() || ttl.is_none() {
-            absent.push(facet.to_string());
-        }
-    }
-    if !seen_any {
-        return Vec::new();
-    }
-    let missing = if stateless {
-        check("mcp.cache-hint-missing", "-", &absent)
-    } else {
-        skipped("mcp.cache-hint-missing", "-", "older dates define no cache hints")
-    };
-    vec![check("mcp.cache-hint-invalid", "-", &invalid), missing]
+/// Why `facet` was seen of no face.
+fn why_unseen(snapshot: &Snapshot, facet: Facet) -> String {
+    let faces = || [Face::Auth, Face::Stranger].map(|face| FacetName::of(facet, face)).into_iter();
+    let unseen = faces().find_map(|name| match snapshot.facets.get(&name)? {
+        FacetState::Unseen { reason } => Some(reason.to_string()),
+        FacetState::Absent { note } => Some(note.clone().unwrap_or_else(|| "there is none".to_owned())),
+        FacetState::Seen(_) => None,
+    });
+    let uncovered = || faces().find_map(|name| snapshot.coverage.get(&name)?.reason.clone());
+    unseen.or_else(uncovered).unwrap_or_else(|| format!("{facet} was not asked for"))
 }

@@ -30,7 +30,8 @@ fn row(rule: &str, case: &str, verdict: CheckVerdict, evidence: String, reason: 
     let found = rules::case(rule, case);
     let finding = verdict == CheckVerdict::Finding;
     let severity = found.and_then(|(_, case)| case.severity).unwrap_or(Severity::Info);
-    let status = found.and_then(|(_, case)| case.status).unwrap_or_else(|| default_status(severity));
+    let of_scan = found.is_some_and(|(rule, _)| rule.kind == rules::Kind::Outcome);
+    let status = found.and_then(|(_, case)| case.status).unwrap_or_else(|| default_status(severity, of_scan));
     let words = found.map(|(rule, _)| rule);
     let message = words
         .map(|rule| if evidence.is_empty() { rule.title.to_owned() } else { format!("{}: {evidence}", rule.title) });
@@ -48,9 +49,11 @@ fn row(rule: &str, case: &str, verdict: CheckVerdict, evidence: String, reason: 
     }
 }
 
-/// What a finding does to the verdict where the table says nothing (rule catalogue, "Status").
-const fn default_status(severity: Severity) -> CheckStatus {
+/// What a finding does to the verdict where the table says nothing (rule catalogue, "Status"). What is said of the scan
+/// itself is no verdict on the server.
+const fn default_status(severity: Severity, of_scan: bool) -> CheckStatus {
     match severity {
+        _ if of_scan => CheckStatus::None,
         Severity::Critical | Severity::High => CheckStatus::Fail,
         Severity::Medium | Severity::Low => CheckStatus::Warning,
         Severity::Info => CheckStatus::None,

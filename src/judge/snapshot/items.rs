@@ -42,8 +42,8 @@ fn is_copy(key: &str) -> bool {
     !is_unnamed(key) && key.replace("\u{0}\u{0}", "").contains('\u{0}')
 }
 
-/// Checks of the tool list.
-pub(super) fn tools(snapshot: &Snapshot, face: Face) -> Vec<Check> {
+/// Checks of the tool list; with `by_connection`, which connection was asked is known to decide what it holds.
+pub(super) fn tools(snapshot: &Snapshot, face: Face, by_connection: bool) -> Vec<Check> {
     let seen = match snapshot.facets.get(&FacetName::of(Facet::McpTools, face)) {
         Some(FacetState::Seen(seen)) => seen,
         Some(FacetState::Unseen { reason }) => {
@@ -74,10 +74,10 @@ pub(super) fn tools(snapshot: &Snapshot, face: Face) -> Vec<Check> {
         }
     }
     let rules = TOOL_RULES.iter().zip(&found).map(|(rule, evidence)| check(rule, "-", evidence));
-    rules.chain(stability(seen)).collect()
+    rules.chain(stability(seen, by_connection)).collect()
 }
 
-fn stability(seen: &SeenFacet) -> Vec<Check> {
+fn stability(seen: &SeenFacet, by_connection: bool) -> Vec<Check> {
     let stable = seen.stability;
     let how =
         if stable.fresh { "two reads, the second over a fresh connection" } else { "two reads over one connection" };
@@ -88,9 +88,14 @@ fn stability(seen: &SeenFacet) -> Vec<Check> {
         (false, _) => "other values",
     };
     let differs = (stable.set_differs || stable.value_differs) && !stable.empty_beside_full;
+    let set = if differs && by_connection {
+        skipped("tool.set-nondeterministic", "-", "each connection is steady in itself: mcp.list-varies-by-connection")
+    } else {
+        check("tool.set-nondeterministic", "-", &evidence(differs, what))
+    };
     vec![
         check("tool.order-nondeterministic", "-", &evidence(stable.order_differs, "another order")),
-        check("tool.set-nondeterministic", "-", &evidence(differs, what)),
+        set,
         check("tool.list-unreliable", "-", &evidence(stable.empty_beside_full, "one empty, one not")),
     ]
 }
@@ -135,12 +140,13 @@ pub(super) fn others(snapshot: &Snapshot, face: Face) -> Vec<Check> {
 
 /// Hidden characters in any string of an MCP facet.
 pub(super) fn hidden(snapshot: &Snapshot) -> Vec<Check> {
-    let (mut chars, mut payloads) = (Vec::new(), Vec::new());
+    let (mut chars, mut payloads, mut seen_any) = (Vec::new(), Vec::new(), false);
     for (name, state) in &snapshot.facets {
         let FacetState::Seen(seen) = state else { continue };
         if matches!(name.facet, Facet::McpTransport | Facet::AuthChallenge | Facet::Tls | Facet::Scan) {
             continue;
         }
+        seen_any = true;
         let whole = seen.views.iter().map(hidden::in_value).find(|found| !found.is_empty());
         if whole.is_none() {
             continue;
@@ -156,6 +162,9 @@ pub(super) fn hidden(snapshot: &Snapshot) -> Vec<Check> {
                 list.push(text);
             }
         }
+    }
+    if !seen_any {
+        return ["chars", "payload"].map(|case| skipped("tool.hidden-unicode", case, "no text was read")).into();
     }
     vec![check("tool.hidden-unicode", "chars", &chars), check("tool.hidden-unicode", "payload", &payloads)]
 }

@@ -25,6 +25,7 @@ pub(in crate::judge) fn observation<const N: usize>(facets: [(&str, RawFacet); N
             era: None,
             version: None,
             supported: Vec::new(),
+            endpoint: None,
             evidence: Vec::new(),
         },
         facets: facets.into_iter().map(|(name, raw)| (name.parse().unwrap(), raw)).collect(),
@@ -34,6 +35,7 @@ pub(in crate::judge) fn observation<const N: usize>(facets: [(&str, RawFacet); N
         not_before: None,
         address_class: None,
         certificate_ends: None,
+        stderr: None,
         kept: None,
         echo: None,
     }
@@ -127,7 +129,7 @@ fn a_declared_capability_without_its_list_and_a_remark_of_the_conversation_are_f
         ("mcp.handshake", RawFacet::Seen(vec![handshake])),
         ("mcp.tools", RawFacet::Absent { note: Some("method not found".to_owned()) }),
     ]);
-    seen.remarks.push(Remark { rule: "mcp.session-id-weak", case: "-", evidence: "8 characters".to_owned() });
+    seen.remarks.push(Remark::finding("mcp.session-id-weak", "8 characters"));
     let snapshot = snapshot(&seen, &target(), &Memory::default());
     assert!(finding(&snapshot, "mcp.capability-mismatch").is_some());
     let weak = finding(&snapshot, "mcp.session-id-weak").unwrap();

@@ -8,16 +8,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use http::{HeaderMap, Method};
 use url::Url;
 
 use crate::model::observation::AddressClass;
 use crate::net::guard::RefusalReason;
-use crate::net::{Door, DoorSettings, NetError, NoSecrets, Request, Resolver, Roots, VisitPlan};
+use crate::net::{Door, DoorSettings, NetError, NoSecrets, Request, Resolver, Roots, Trust, VisitPlan};
 
 /// Names as a test says; it counts how often it is asked.
 #[derive(Debug, Default)]
-struct Names {
+pub(super) struct Names {
     known: BTreeMap<&'static str, Vec<&'static str>>,
     asked: AtomicUsize,
 }
@@ -33,12 +32,12 @@ impl Resolver for Names {
     }
 }
 
-fn names(known: &[(&'static str, &[&'static str])]) -> Arc<Names> {
+pub(super) fn names(known: &[(&'static str, &[&'static str])]) -> Arc<Names> {
     let known = known.iter().map(|(name, addresses)| (*name, addresses.to_vec())).collect();
     Arc::new(Names { known, asked: AtomicUsize::new(0) })
 }
 
-fn door(resolver: Arc<Names>, roots: Vec<rustls::pki_types::CertificateDer<'static>>) -> Door {
+pub(super) fn door(resolver: Arc<Names>, roots: Vec<rustls::pki_types::CertificateDer<'static>>) -> Door {
     Door::new(DoorSettings { contact: None, allow: Vec::new(), resolver, roots: Roots::Only(roots) }).unwrap()
 }
 
@@ -54,24 +53,15 @@ async fn fetch(
 ) -> Result<(u16, AddressClass, Option<jiff::Timestamp>), NetError> {
     let url = Url::parse(url).unwrap();
     let visit = door.visit(VisitPlan {
-        written: &url,
+        written: Some(&url),
         allow: &[],
         baseline,
         timeout: Duration::from_secs(5),
         scan_timeout: Duration::from_secs(5),
         scrub: &NoSecrets,
+        trust: Trust::Door,
     });
-    let request = Request {
-        method: Method::GET,
-        url: url.clone(),
-        headers: HeaderMap::new(),
-        private: HeaderMap::new(),
-        body: None,
-        follow: true,
-        keep_origin: false,
-        timeout: None,
-    };
-    let answer = visit.line().send(request).await?;
+    let answer = visit.line().send(Request::get(url.clone())).await?;
     Ok((answer.status.as_u16(), answer.class.unwrap(), visit.certificate_ends()))
 }
 
@@ -136,7 +126,7 @@ async fn nobody_listening_is_no_connection() {
 }
 
 /// A TLS server for `tls.test`, on a thread of its own; its port and certificate.
-fn serve_tls() -> (u16, rustls::pki_types::CertificateDer<'static>) {
+pub(super) fn serve_tls() -> (u16, rustls::pki_types::CertificateDer<'static>) {
     let made = rcgen::generate_simple_self_signed(vec!["tls.test".to_owned()]).unwrap();
     let certificate = made.cert.der().clone();
     let key = rustls::pki_types::PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();

@@ -10,7 +10,7 @@ fn all(chunks: &[&[u8]]) -> Vec<String> {
         events.extend(parser.push(chunk).unwrap());
     }
     events.extend(parser.finish());
-    events.into_iter().map(|event| String::from_utf8(event).unwrap()).collect()
+    events.into_iter().map(|event| String::from_utf8(event.data).unwrap()).collect()
 }
 
 #[test]
@@ -30,6 +30,13 @@ fn crlf_cut_in_two_is_one_line_end() {
 fn only_data_fields_make_an_event() {
     assert_eq!(all(&[b": alive\n\nid: 1\nretry: 5\n\nevent: x\n\nnonsense\n\n"]), [""; 0]);
     assert_eq!(all(&[b"\xef\xbb\xbfevent: message\ndata:a\ndata: b\nunknown: c\ndata\n\n"]), ["a\nb\n"]);
+}
+
+#[test]
+fn the_name_of_an_event_is_its_own() {
+    let events = Parser::default().push(b"event: endpoint\ndata: /a\n\ndata: b\n\nevent: lost\n\ndata: c\n\n").unwrap();
+    let names: Vec<_> = events.iter().map(|event| String::from_utf8_lossy(&event.name)).collect();
+    assert_eq!(names, ["endpoint", "", ""]);
 }
 
 #[test]

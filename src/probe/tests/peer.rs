@@ -73,8 +73,18 @@ impl Peer {
         Self { url, log, _tasks: tasks }
     }
 
+    /// The same with nothing but an endpoint: it has no documents.
+    pub(super) async fn endpoint(script: impl Fn(&Asked, usize) -> Response + Send + Sync + 'static) -> Self {
+        Self::start(move |asked, number| if asked.path == "/mcp" { script(asked, number) } else { empty(404) }).await
+    }
+
     pub(super) fn asked(&self) -> Vec<Asked> {
         self.log.lock().unwrap().clone()
+    }
+
+    /// What it was asked at its endpoint.
+    pub(super) fn asked_here(&self) -> Vec<Asked> {
+        self.asked().into_iter().filter(|asked| asked.path == self.url.path()).collect()
     }
 
     /// The methods asked for, in order.

@@ -40,7 +40,8 @@ async fn redirects_that_lose_the_body_are_told_and_not_followed() {
         let peer = Peer::start(move |_, _| with_header(empty(status), "location", "/mcp/")).await;
         let seen = scan(&peer.url).run().await;
         assert_eq!(sights(&seen), ["scan.http-error/- /endpoint"]);
-        assert_eq!(peer.asked().len(), 1);
+        assert_eq!(peer.asked_for("server/discover").len(), 1);
+        assert!(peer.asked().iter().all(|asked| asked.verb == "GET" || asked.path == "/mcp"));
     }
 }
 

@@ -9,7 +9,8 @@ async fn a_403_page_is_one_sight_and_nothing_else() {
         let seen = scan(&peer.url).with_token(Some("s3cret")).run().await;
         assert_eq!(seen.outcome, Outcome::Blocked, "{status}");
         assert_eq!(sights(&seen), ["scan.blocked/under_24h /endpoint"], "{status}");
-        assert_eq!(remarks(&seen), [""; 0]);
+        let told: &[&str] = if status == 451 { &[] } else { &["auth.blocked-by-gateway"] };
+        assert_eq!(remarks(&seen), told, "{status}");
         assert_eq!(states(&seen, "").matches("unseen blocked").count(), 7);
         assert_eq!(states(&seen, "@auth").matches("unseen blocked").count(), 6);
         assert_eq!(seen.mcp.state, DetectionState::Unseen);

@@ -153,6 +153,7 @@ fn served(tools: &[Value], fresh: bool, at: Timestamp) -> Observation {
             era: Some(Era::Session),
             version: Some("2025-11-25".to_owned()),
             supported: Vec::new(),
+            endpoint: None,
             evidence: vec!["initialize".to_owned()],
         },
         facets: BTreeMap::from(facets),
@@ -208,6 +209,7 @@ fn nothing(at: Timestamp) -> Observation {
             era: None,
             version: None,
             supported: Vec::new(),
+            endpoint: None,
             evidence: Vec::new(),
         },
         facets: BTreeMap::new(),
@@ -217,6 +219,7 @@ fn nothing(at: Timestamp) -> Observation {
         not_before: None,
         address_class: None,
         certificate_ends: None,
+        stderr: None,
         kept: None,
         echo: None,
     }

@@ -76,7 +76,9 @@ impl Home {
     /// The environment that the daemon reads.
     pub(crate) fn environment(&self) -> Environment {
         let home = self.path().to_string_lossy().into_owned();
-        Environment::from_map([("STATE_DIRECTORY", home.clone()), ("RUNTIME_DIRECTORY", home)])
+        // Programs are found as the test finds them.
+        let path = std::env::var("PATH").unwrap_or_default();
+        Environment::from_map([("STATE_DIRECTORY", home.clone()), ("RUNTIME_DIRECTORY", home), ("PATH", path)])
     }
 
     /// The configuration as `driftd` reads it.

@@ -43,6 +43,11 @@ impl Front {
         format!("http://127.0.0.1:{}/mcp", self.server.port())
     }
 
+    /// Another place at the same address.
+    pub(crate) fn at(&self, path: &str) -> String {
+        format!("http://127.0.0.1:{}{path}", self.server.port())
+    }
+
     /// From the next request on, another server answers.
     pub(crate) fn swap(&self, behind: u16) {
         *self.shared.behind.lock().unwrap_or_else(PoisonError::into_inner) = Some(behind);

@@ -40,6 +40,10 @@ pub(crate) struct Script {
     pub(crate) said: Value,
     /// Items a page; none: all on one.
     pub(crate) page: Option<usize>,
+    /// The paths where it is served.
+    pub(crate) at: Vec<&'static str>,
+    /// What lies at other paths of its origin.
+    pub(crate) documents: Vec<(&'static str, Value)>,
     /// Whether answers come as event streams.
     pub(crate) sse: bool,
     /// How it misbehaves.
@@ -64,6 +68,8 @@ impl Default for Script {
             ours: None,
             said: json!({}),
             page: None,
+            at: vec!["/mcp"],
+            documents: Vec::new(),
             sse: false,
             quirk: Quirk::None,
         }
@@ -102,6 +108,8 @@ pub(crate) enum Quirk {
     Shuffle,
     /// Every request is answered by a gateway's 403 page.
     ForbiddenPage,
+    /// Every request is answered by a page of a website, with this status.
+    Website(u16),
     /// Every request is answered 401 with this challenge, or without any.
     Unauthorized(Option<&'static str>),
     /// Every request is answered 429, to be tried again after so many seconds.
@@ -159,13 +167,18 @@ impl ScriptedPeer {
             most: 0,
         };
         let shared = Arc::new(Shared { state: Mutex::new(stage), gate: Semaphore::new(0) });
-        let router = Router::new().route("/mcp", axum::routing::any(answer)).with_state(Arc::clone(&shared));
+        let router = Router::new().fallback(route).with_state(Arc::clone(&shared));
         Self { server: Server::start_on(host, router).await, shared }
     }
 
     /// Its MCP endpoint.
     pub(crate) fn url(&self) -> String {
         format!("http://{}:{}/mcp", self.server.host(), self.server.port())
+    }
+
+    /// Its origin.
+    pub(crate) fn origin(&self) -> String {
+        format!("http://{}:{}", self.server.host(), self.server.port())
     }
 
     /// Its port.
@@ -233,6 +246,26 @@ impl Shared {
     }
 }
 
+/// What is asked beside its endpoint is not among what it was asked.
+async fn route(
+    state: State<Arc<Shared>>,
+    uri: http::Uri,
+    method: http::Method,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let (is_endpoint, document) = {
+        let stage = state.0.lock();
+        let document = stage.script.documents.iter().find(|(path, _)| *path == uri.path());
+        (stage.script.at.contains(&uri.path()), document.map(|(_, document)| document.clone()))
+    };
+    match document {
+        Some(document) => json_of(StatusCode::OK, &document),
+        None if is_endpoint => answer(state, method, headers, body).await,
+        None => StatusCode::NOT_FOUND.into_response(),
+    }
+}
+
 async fn answer(State(shared): State<Arc<Shared>>, method: http::Method, headers: HeaderMap, body: Bytes) -> Response {
     let message: Value = serde_json::from_slice(&body).unwrap_or_default();
     let asked = message["method"].as_str().unwrap_or(method.as_str()).to_owned();
@@ -280,6 +313,11 @@ impl Stage {
             Quirk::RateLimited(seconds) => {
                 let after = [(RETRY_AFTER, seconds.to_string())];
                 return Some((StatusCode::TOO_MANY_REQUESTS, after, "slow down").into_response());
+            }
+            Quirk::Website(status) => {
+                let status = StatusCode::from_u16(*status).unwrap();
+                let page = "<!doctype html><title>Our MCP server: tools/list, server-card</title>";
+                return Some((status, [(CONTENT_TYPE, "text/html")], page).into_response());
             }
             Quirk::None
             | Quirk::ListStatus(_)
@@ -384,7 +422,12 @@ impl Stage {
                     tools.rotate_left(by);
                 }
             }
-            Quirk::None | Quirk::ForbiddenPage | Quirk::Unauthorized(_) | Quirk::RateLimited(_) | Quirk::Stalls => {}
+            Quirk::None
+            | Quirk::ForbiddenPage
+            | Quirk::Website(_)
+            | Quirk::Unauthorized(_)
+            | Quirk::RateLimited(_)
+            | Quirk::Stalls => {}
         }
         Some(self.list(id, message, "tools", tools))
     }

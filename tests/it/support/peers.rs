@@ -45,7 +45,7 @@ enum Kind {
     /// `context7-mcp`.
     Context7(&'static str),
     /// `supergateway` around a program that speaks over its standard input and output.
-    Bridge(PinnedCommand),
+    Bridge { inner: PinnedCommand, stateful: bool },
     /// `tests/peers/npm/modern.mjs`.
     Node,
     /// A script of `tests/peers/python` in an environment of `.peers/python`.
@@ -63,6 +63,10 @@ const fn everything(name: &'static str, package: &'static str, tools: usize) -> 
 
 const fn python(environment: &'static str, script: &'static str, date: &'static str) -> Pinned {
     pinned(environment, Kind::Python { environment, script }, date, 3)
+}
+
+const fn bridge(inner: PinnedCommand, stateful: bool) -> Kind {
+    Kind::Bridge { inner, stateful }
 }
 
 /// The same over HTTP+SSE, under another name.
@@ -88,32 +92,37 @@ pub(crate) const MCP_1_12_4: Pinned = python("mcp-1.12.4", MCP, "2025-06-18");
 pub(crate) const FASTMCP_2_3_5: Pinned = Pinned { redirects: true, ..python("fastmcp-2.3.5", FASTMCP, "2025-03-26") };
 pub(crate) const MCP_1_8_1: Pinned = Pinned { redirects: true, ..python("mcp-1.8.1", MCP, "2024-11-05") };
 
-/// `server-filesystem` behind a bridge, which starts a program for each request.
+/// `server-filesystem` behind a bridge, which keeps a program for each session.
 pub(crate) const BRIDGE_2025_8_21: Pinned =
-    pinned("bridge-2025.8.21", Kind::Bridge(command::FILESYSTEM_2025_8_21), "2025-11-25", 14);
+    pinned("bridge-2025.8.21", bridge(command::FILESYSTEM_2025_8_21, true), "2025-11-25", 14);
 pub(crate) const BRIDGE_2026_8_31: Pinned =
-    pinned("bridge-2026.8.31", Kind::Bridge(command::FILESYSTEM_2026_8_31), "2025-11-25", 14);
+    pinned("bridge-2026.8.31", bridge(command::FILESYSTEM_2026_8_31, true), "2025-11-25", 14);
+/// Without sessions the bridge starts the program anew for each request.
+pub(crate) const SESSIONLESS_BRIDGE_2026_8_31: Pinned =
+    pinned("sessionless-bridge-2026.8.31", bridge(command::FILESYSTEM_2026_8_31, false), "2025-11-25", 14);
 
 /// It has one client at a time, and ends with it.
-pub(crate) const EVERYTHING_0_6_2_SSE: Pinned = Pinned {
+pub(crate) const SSE_0_6_2: Pinned = Pinned {
     mortal: true,
     transport: Transport::Sse,
     ..pinned(
         "everything-0.6.2-sse",
         Kind::Everything { package: "everything-0-6-2", script: "sse.js" },
         "2024-11-05",
-        6,
+        5,
     )
 };
-pub(crate) const EVERYTHING_2026_8_31_SSE: Pinned = over_sse("everything-2026.8.31-sse", EVERYTHING_2026_8_31);
+pub(crate) const SSE_2025_12_18: Pinned = over_sse("everything-2025.12.18-sse", EVERYTHING_2025_12_18);
+pub(crate) const SSE_2026_1_26: Pinned = over_sse("everything-2026.1.26-sse", EVERYTHING_2026_1_26);
+pub(crate) const SSE_2026_8_31: Pinned = over_sse("everything-2026.8.31-sse", EVERYTHING_2026_8_31);
 pub(crate) const MCP_1_30_0_SSE: Pinned = over_sse("mcp-1.30.0-sse", MCP_1_30_0);
 /// It answers `server/discover` here too, and takes no `initialize` on that connection afterwards.
 pub(crate) const MCP_2_3_0_SSE: Pinned = over_sse("mcp-2.3.0-sse", MCP_2_3_0);
 /// The bridge's other side; it starts a program for each connection.
-pub(crate) const BRIDGE_2026_8_31_SSE: Pinned = over_sse("bridge-2026.8.31-sse", BRIDGE_2026_8_31);
+pub(crate) const BRIDGE_2026_8_31_SSE: Pinned = over_sse("bridge-2026.8.31-sse", SESSIONLESS_BRIDGE_2026_8_31);
 
 /// All of Streamable HTTP.
-pub(crate) const ALL: [Pinned; 15] = [
+pub(crate) const ALL: [Pinned; 16] = [
     EVERYTHING_2025_8_18,
     EVERYTHING_2025_11_25,
     EVERYTHING_2025_12_18,
@@ -129,11 +138,12 @@ pub(crate) const ALL: [Pinned; 15] = [
     MCP_1_8_1,
     BRIDGE_2025_8_21,
     BRIDGE_2026_8_31,
+    SESSIONLESS_BRIDGE_2026_8_31,
 ];
 
 /// All of HTTP+SSE.
-pub(crate) const ALL_SSE: [Pinned; 5] =
-    [EVERYTHING_0_6_2_SSE, EVERYTHING_2026_8_31_SSE, MCP_1_30_0_SSE, MCP_2_3_0_SSE, BRIDGE_2026_8_31_SSE];
+pub(crate) const ALL_SSE: [Pinned; 7] =
+    [SSE_0_6_2, SSE_2025_12_18, SSE_2026_1_26, SSE_2026_8_31, MCP_1_30_0_SSE, MCP_2_3_0_SSE, BRIDGE_2026_8_31_SSE];
 
 /// A running one, on a loopback port of its own. Dropping it kills it.
 #[derive(Debug)]
@@ -161,7 +171,12 @@ impl PinnedPeer {
 
     /// Its MCP endpoint: of HTTP+SSE where its stream is.
     pub(crate) fn url(&self) -> String {
-        format!("http://127.0.0.1:{}{}", self.port, self.path)
+        self.at(self.path)
+    }
+
+    /// Another place at the same address.
+    pub(crate) fn at(&self, path: &str) -> String {
+        format!("http://127.0.0.1:{}{path}", self.port)
     }
 
     /// Its port.
@@ -203,11 +218,11 @@ impl Pinned {
                 let script = format!("node_modules/{package}/dist/index.js");
                 Program::new(npm, ["node", &script, "--transport", "http", "--port", &port.to_string()])
             }
-            Kind::Bridge(inner) => {
+            Kind::Bridge { inner, stateful } => {
                 let output = if streams { "sse" } else { "streamableHttp" };
                 let (script, port) = ("node_modules/supergateway/dist/index.js", port.to_string());
                 let command = ["node", script, "--stdio", &inner.line(), "--outputTransport", output, "--port", &port];
-                Program::new(npm, command)
+                Program::new(npm, command.into_iter().chain(stateful.then_some("--stateful")))
             }
             Kind::Node => {
                 let script = checkout("tests/peers/npm/modern.mjs").into_os_string();

@@ -270,6 +270,7 @@ fn snapshot(tools: Json) -> Snapshot {
             era: Some(Era::Session),
             version: Some("2025-11-25".to_owned()),
             supported: Vec::new(),
+            endpoint: None,
             evidence: Vec::new(),
         },
         facets: facets.into_iter().map(|(facet, state)| (FacetName::stranger(facet), state)).collect(),

@@ -321,6 +321,8 @@ pub(super) static RULES: &[Rule] = &[
         cases: &[
             case("logging", Some(Info), &[Q], Some(CheckStatus::None), Fold::Case, None),
             case("http_sse", Some(Info), &[Q], Some(CheckStatus::None), Fold::Case, None),
+            case("roots", Some(Info), &[Q], Some(CheckStatus::None), Fold::Case, None),
+            case("sampling", Some(Info), &[Q], Some(CheckStatus::None), Fold::Case, None),
         ],
         title: "a deprecated feature is offered",
         head: "a deprecated feature",
