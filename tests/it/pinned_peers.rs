@@ -5,8 +5,10 @@ use serde_json::json;
 
 use crate::support::client::Client;
 use crate::support::front::Front;
+use crate::support::peers::command::{self, PinnedCommand};
 use crate::support::peers::{self, Pinned, PinnedPeer};
 use crate::support::rmcp_peer::RmcpPeer;
+use crate::support::talk::Talk;
 
 /// The dates of `initialize`, newest first.
 const LEGACY: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
@@ -38,6 +40,57 @@ async fn every_pinned_server_speaks_the_date_it_is_pinned_for() {
     // One after the other: two cores.
     for pinned in peers::ALL {
         speaks_as_pinned(pinned).await;
+    }
+}
+
+/// Asks over one connection, as both transports have the server keep the era of its first request. Gives the newest date.
+async fn newest_date(talk: &mut Talk, name: &str, modern: bool) -> String {
+    let discovered = talk.discover().await;
+    let dates = discovered["result"]["supportedVersions"].as_array();
+    assert_eq!(dates.is_some(), modern, "{name}: {discovered}");
+    match dates {
+        Some(dates) => dates.iter().filter_map(|date| date.as_str()).max().unwrap().to_owned(),
+        None => {
+            let initialized = talk.initialize("2025-11-25").await;
+            initialized["result"]["protocolVersion"].as_str().unwrap_or_else(|| panic!("{name}: {initialized}")).into()
+        }
+    }
+}
+
+async fn streams_as_pinned(pinned: Pinned) {
+    let mut peer = PinnedPeer::start(pinned).await;
+    let mut talk = Talk::over_sse(&peer.url()).await;
+    assert_eq!(newest_date(&mut talk, pinned.name, pinned.modern).await, pinned.date, "{}", pinned.name);
+    assert_eq!(talk.tools().await, pinned.tools, "{}", pinned.name);
+    drop(talk);
+    if pinned.mortal {
+        peer.end().await;
+    } else {
+        let mut talk = Talk::over_sse(&peer.url()).await;
+        talk.initialize("2025-11-25").await;
+        assert_eq!(talk.tools().await, pinned.tools, "{} serves no second client", pinned.name);
+        assert!(peer.is_alive(), "{} did not survive", pinned.name);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_pinned_server_of_http_and_sse_speaks_the_date_it_is_pinned_for() {
+    for pinned in peers::ALL_SSE {
+        streams_as_pinned(pinned).await;
+    }
+}
+
+async fn answers_as_pinned(pinned: PinnedCommand) {
+    let mut talk = Talk::with(&pinned.argv());
+    assert_eq!(newest_date(&mut talk, pinned.name, pinned.modern).await, pinned.date, "{}", pinned.name);
+    assert_eq!(talk.tools().await, pinned.tools, "{}", pinned.name);
+    talk.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_pinned_command_speaks_the_date_it_is_pinned_for_and_ends_with_its_input() {
+    for pinned in command::ALL {
+        answers_as_pinned(pinned).await;
     }
 }
 

@@ -12,6 +12,7 @@ pub(crate) mod real;
 pub(crate) mod rmcp_peer;
 pub(crate) mod server;
 pub(crate) mod smtp;
+pub(crate) mod talk;
 pub(crate) mod tls;
 pub(crate) mod webhook;
 

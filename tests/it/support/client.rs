@@ -63,11 +63,7 @@ impl Client {
     /// Sends a request of the era of the last handshake.
     pub(crate) async fn request(&self, method: &str, mut params: Value) -> Answer {
         if self.modern {
-            params["_meta"] = json!({
-                "io.modelcontextprotocol/protocolVersion": self.date,
-                "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
-                "io.modelcontextprotocol/clientCapabilities": {},
-            });
+            params["_meta"] = modern_meta(&self.date);
         }
         let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         self.post(&message, self.modern.then_some(method)).await
@@ -112,6 +108,15 @@ impl Client {
         let body = response.text().await.unwrap();
         Answer { status, message: message_of(&body), url, session }
     }
+}
+
+/// What each request of 2026-07-28 or later says of its client.
+pub(crate) fn modern_meta(date: &str) -> Value {
+    json!({
+        "io.modelcontextprotocol/protocolVersion": date,
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    })
 }
 
 /// The JSON-RPC answer in a body of either framing.

@@ -1,6 +1,7 @@
 """A server of three tools on the PyPI package `mcp`, of whichever version the interpreter has.
 
-Usage: three_tools_mcp.py PORT. Serves Streamable HTTP at http://127.0.0.1:PORT/mcp until it is killed.
+Usage: three_tools_mcp.py PORT [sse]. Serves Streamable HTTP at http://127.0.0.1:PORT/mcp, or with `sse` HTTP+SSE at
+http://127.0.0.1:PORT/sse, until it is killed.
 """
 
 import sys
@@ -41,7 +42,8 @@ def main():
         """Converts a temperature from degrees Celsius to degrees Fahrenheit."""
         return celsius * 9 / 5 + 32
 
-    server.run("streamable-http", **arguments)
+    transport = sys.argv[2] if len(sys.argv) > 2 else "streamable-http"
+    server.run(transport, **arguments)
 
 
 if __name__ == "__main__":
