@@ -12,6 +12,9 @@ use crate::support::peer::{Script, ScriptedPeer, tool};
 use crate::support::peers::installed;
 use crate::support::webhook::Hook;
 
+/// Facets that the scripted peer shows, or clearly has none of.
+const FACETS: usize = 9;
+
 fn err(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
@@ -39,9 +42,9 @@ async fn in_approve_nothing_is_held_until_a_person_accepts_what_was_read() {
     daemon.scan_twice("peer", Duration::from_mins(5)).await;
     let target = daemon.target("peer").await;
     assert!(states(&target).iter().all(|state| *state == "waiting"), "{target:#?}");
-    assert_eq!(target.target.awaiting_approval, 7);
+    assert_eq!(usize::try_from(target.target.awaiting_approval).unwrap(), FACETS);
     let lines = daemon.history("peer").await;
-    assert_eq!(lines.iter().filter(|line| line.event == "base.awaiting-approval").count(), 7);
+    assert_eq!(lines.iter().filter(|line| line.event == "base.awaiting-approval").count(), FACETS);
     assert_eq!(daemon.metric("driftd_ledger_entries_total").await, 0.0, "nobody accepted anything");
 
     // Without a baseline nothing is drift.
@@ -64,13 +67,13 @@ async fn in_approve_nothing_is_held_until_a_person_accepts_what_was_read() {
     let accepted = home.driftd(&accept).await;
     assert!(accepted.status.success(), "{}", err(&accepted));
     let baseline = daemon.baseline("peer").await;
-    assert_eq!(baseline.facets.len(), 7);
+    assert_eq!(baseline.facets.len(), FACETS);
     for facet in &baseline.facets {
         assert!(facet.reviewed && facet.by.starts_with("person:") && facet.entry > 0, "{facet:?}");
         assert_eq!(facet.reason.as_deref(), Some("read and trusted"));
     }
     assert!(baseline.awaiting.is_empty());
-    assert_eq!(daemon.metric("driftd_ledger_entries_total").await, 7.0);
+    assert_eq!(daemon.metric("driftd_ledger_entries_total").await.to_string(), FACETS.to_string());
     assert_eq!(daemon.metric("driftd_baseline_reviewed").await, 1.0);
 
     // From here on what was there before is what is new.
@@ -121,7 +124,7 @@ async fn on_a_terminal_the_snapshot_is_shown_and_only_yes_accepts_it() {
     assert!(yes.status.success(), "{}", String::from_utf8_lossy(&yes.stdout));
     let baseline = daemon.baseline("peer").await;
     assert!(baseline.facets.iter().all(|facet| facet.reviewed), "{baseline:#?}");
-    assert_eq!(baseline.facets.len(), 7);
+    assert_eq!(baseline.facets.len(), FACETS);
     daemon.stop().await;
 }
 
@@ -129,10 +132,10 @@ async fn on_a_terminal_the_snapshot_is_shown_and_only_yes_accepts_it() {
 async fn what_joins_by_itself_is_in_the_ledger_too() {
     let (_peer, _hook, _home, daemon) = watched("every: 24h").await;
     let baseline = daemon.take_baseline("peer").await;
-    assert_eq!(daemon.metric("driftd_ledger_entries_total").await, 7.0);
-    let mut entries: Vec<u64> = baseline.facets.iter().map(|facet| facet.entry).collect();
+    assert_eq!(daemon.metric("driftd_ledger_entries_total").await.to_string(), FACETS.to_string());
+    let mut entries: Vec<usize> = baseline.facets.iter().map(|facet| usize::try_from(facet.entry).unwrap()).collect();
     entries.sort_unstable();
-    assert_eq!(entries, [1, 2, 3, 4, 5, 6, 7]);
+    assert_eq!(entries, (1..=FACETS).collect::<Vec<_>>());
     for facet in &baseline.facets {
         assert_eq!((facet.by.as_str(), facet.reviewed), ("first_seen", false), "{facet:?}");
         assert_eq!(facet.date.as_deref(), Some("2026-07-28"), "a baseline says how it was asked: {facet:?}");

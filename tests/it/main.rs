@@ -29,6 +29,7 @@ mod facets;
 mod faults;
 #[cfg(test)]
 mod finding;
+#[cfg(test)]
 mod first_round;
 #[cfg(test)]
 mod gap;
