@@ -10,6 +10,8 @@ mod command_line;
 #[cfg(test)]
 mod configuration;
 #[cfg(test)]
+mod conformance;
+#[cfg(test)]
 mod crash;
 #[cfg(test)]
 mod decisions;
@@ -61,6 +63,8 @@ mod relay;
 mod reload;
 #[cfg(test)]
 mod reminders;
+#[cfg(test)]
+mod requests;
 #[cfg(test)]
 mod routes;
 #[cfg(test)]

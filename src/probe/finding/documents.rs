@@ -66,6 +66,8 @@ pub(in crate::probe) struct Documents {
     catalog: Looked,
     /// In the order in which they lead to an endpoint.
     cards: Vec<(Of, Looked)>,
+    /// What ended the looking, if anything did.
+    over: Option<Trouble>,
     /// Whether the origin itself is what is watched, so that its catalog's cards are the target's.
     is_bare: bool,
 }
@@ -82,7 +84,7 @@ impl Documents {
         for (of, place) in card_places(written) {
             cards.push((of, look.at(Some(place), Kind::Card).await));
         }
-        Self { catalog, cards, is_bare: super::is_bare(written) }
+        Self { catalog, cards, over: look.over, is_bare: super::is_bare(written) }
     }
 
     /// Where they say that an endpoint is, in the order of the search, with whether a catalog said so.
@@ -101,20 +103,18 @@ impl Documents {
 
     /// What says that nothing more may be asked of the origin.
     pub(super) fn refusal(&self) -> Option<&Trouble> {
-        let troubles = self.all().filter_map(|looked| match looked {
-            Looked::Unseen(trouble) => Some(trouble),
-            Looked::Document(_) | Looked::None(_) | Looked::Guarded => None,
-        });
         // A place that is slow to say that it has nothing says little of the endpoint.
-        let mut ending = troubles.filter(|trouble| ends_search(trouble) && trouble.kind != UnseenKind::Timeout);
-        ending.next()
+        self.over.as_ref().filter(|trouble| trouble.kind != UnseenKind::Timeout)
     }
 
     /// Signs of a server in them, in our words.
     pub(super) fn signs(&self) -> Vec<String> {
         let cards = self.cards.iter().filter_map(|(_, looked)| looked.found());
         let whole = cards.filter(|found| leads::is_whole_card(&found.document));
-        whole.map(|found| format!("a server card is at {}", super::shown(&found.at))).collect()
+        let cards = whole.map(|found| format!("a server card is at {}", super::shown(&found.at)));
+        let catalog = self.catalog.found().filter(|found| leads::lists_server(&found.document));
+        let catalog = catalog.map(|found| format!("the catalog at {} lists a server", super::shown(&found.at)));
+        catalog.into_iter().chain(cards).collect()
     }
 
     fn all(&self) -> impl Iterator<Item = &Looked> {

@@ -93,6 +93,11 @@ pub(super) fn is_catalog(document: &Json) -> bool {
     document.member("entries").and_then(Json::as_array).is_some()
 }
 
+/// Whether a catalog is a sign of a server: a whole one that lists a card.
+pub(super) fn lists_server(catalog: &Json) -> bool {
+    catalog.member("specVersion").and_then(Json::as_str).is_some() && !entries(catalog).is_empty()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -372,6 +372,16 @@ async fn a_whole_card_without_an_endpoint_that_answers_is_a_sign_and_no_proof() 
     assert_eq!(remarks(&seen), ["mcp.no-endpoint"]);
     let said = &seen.remarks[0].evidence;
     assert!(["/gone", "/mcp", "/: "].iter().all(|part| said.contains(part)), "{said}");
+
+    let entry = |kind: &str| json!({"type": kind, "url": "https://card.invalid/card"});
+    for (kind, state) in [
+        ("application/mcp-server-card+json", DetectionState::Indicated),
+        ("application/a2a-agent-card+json", DetectionState::NotDetected),
+    ] {
+        let listed = catalog(&entry(kind));
+        let peer = Peer::start(move |asked, _| if asked.path == CATALOG { served(&listed) } else { html(404) }).await;
+        assert_eq!(search(&peer, "/").run().await.mcp.state, state, "{kind}");
+    }
 }
 
 #[tokio::test]
