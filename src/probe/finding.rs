@@ -70,9 +70,10 @@ fn is_bare(url: &Url) -> bool {
     matches!(url.path(), "" | "/") && url.query().is_none()
 }
 
-/// A URL of a peer in a sentence of ours.
+/// A URL in a sentence of ours: its place alone, since a query may hold what is nobody's business.
 fn shown(url: &Url) -> String {
-    text::inert(url.as_str(), 200)
+    let place = format!("{}{}", url.origin().ascii_serialization(), url.path());
+    text::inert(&place, 200)
 }
 
 impl<'v> Search<'v> {

@@ -367,10 +367,11 @@ async fn a_whole_card_without_an_endpoint_that_answers_is_a_sign_and_no_proof() 
         _ => html(404),
     })
     .await;
-    let seen = search(&peer, "/").run().await;
+    let seen = search(&peer, "/?key=k3y").run().await;
     assert_eq!((seen.outcome, seen.mcp.state), (Outcome::Error, DetectionState::Indicated));
     assert_eq!(remarks(&seen), ["mcp.no-endpoint"]);
     let said = &seen.remarks[0].evidence;
+    assert!(!said.contains("k3y"), "{said}");
     assert!(["/gone", "/mcp", "/: "].iter().all(|part| said.contains(part)), "{said}");
 
     let entry = |kind: &str| json!({"type": kind, "url": "https://card.invalid/card"});
