@@ -50,6 +50,8 @@ mod pinned_peers;
 #[cfg(test)]
 mod policy;
 #[cfg(test)]
+mod posture;
+#[cfg(test)]
 mod put_back;
 #[cfg(test)]
 mod receivers;
