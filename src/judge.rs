@@ -19,6 +19,7 @@ pub mod life;
 pub mod notices;
 pub mod own;
 pub mod policy;
+pub mod posture;
 mod recompute;
 mod rename;
 pub mod report;
@@ -83,6 +84,7 @@ pub fn judge(
         let compared = Compared { target, policy, effective, memory, snapshot, host: &host, budget: &budget, face };
         judgment.drifts.extend(compared.drifts());
     }
+    posture::judge(target, memory, snapshot, &mut judgment);
     policy::apply(policy, &mut judgment);
     judgment
 }
@@ -182,7 +184,7 @@ impl<'a> Compared<'a> {
             Facet::McpCard => rules::judge_card(scene, sides.accepted, sides.seen),
             Facet::McpCatalog => rules::judge_catalog(scene, sides.accepted, sides.seen),
             Facet::Tls => rules::tls::judge(sides.accepted, sides.seen, self.beside_tls(sides)),
-            Facet::Scan => Vec::new(),
+            Facet::Checks | Facet::Scan => Vec::new(),
         }
     }
 

@@ -20,6 +20,7 @@ pub mod notice;
 pub mod observation;
 pub mod pointer;
 pub mod policy;
+pub mod posture;
 pub mod receiver;
 pub mod rule;
 pub mod secret;

@@ -18,7 +18,7 @@ use crate::model::facet::{FacetName, UnseenKind};
 use crate::model::fleet::Times;
 use crate::model::inventory::Target;
 use crate::model::memory::{Memory, Past};
-use crate::model::observation::{Echo, Kept, Observation, Outcome, RawFacet};
+use crate::model::observation::{Echo, Observation, Outcome, RawFacet};
 use crate::model::settlement::Settlement;
 use crate::model::snapshot::Snapshot;
 use crate::model::target::TargetId;
@@ -377,7 +377,7 @@ impl Scanner {
         }
         // Still under the writer's lock: no decision comes between what is stored and what is kept.
         let quiet = quiet.then(|| observation.echo.clone());
-        let report = self.keep(target, &memory, &settlement, &snapshot, quiet, observation.kept.clone());
+        let report = self.keep(target, &memory, &settlement, &snapshot, quiet, observation);
         drop(writer);
         self.tell(&settlement);
         Ok(Report { hasten: neighbours::to_hasten(&memory, &settlement, &siblings), ..report })
@@ -414,14 +414,22 @@ impl Scanner {
         settlement: &Settlement,
         snapshot: &Snapshot,
         quiet: Option<Option<Echo>>,
-        kept: Option<Arc<Kept>>,
+        observation: &Observation,
     ) -> Report {
         let mut cache = self.cache();
         let until = judge::settle::rests_until(&target.policy, memory, &settlement.scans);
         let wishes = remembered::wishes(target);
-        let quiet = quiet.map(|echo| Quiet { snapshot: snapshot.digest, echo, until, wishes });
+        let quiet = quiet.map(|echo| Quiet {
+            snapshot: snapshot.digest,
+            echo,
+            verdicts: judge::posture::verdicts(&snapshot.checks),
+            remarks: remembered::remarks(&observation.remarks),
+            until,
+            wishes,
+        });
         let before = cache.get(&settlement.target);
-        let remembered = Remembered::settled(memory, settlement, snapshot, quiet, before).keeping(kept, before);
+        let remembered =
+            Remembered::settled(memory, settlement, snapshot, quiet, before).keeping(observation.kept.clone(), before);
         let report = remembered.report(snapshot);
         cache.insert(settlement.target.clone(), remembered);
         report
@@ -442,7 +450,10 @@ impl Scanner {
         // While a target is quiet no order is ignored, which is all that memory says to a snapshot.
         let other = (!quiet.is_echoed(observation))
             .then(|| judge::snapshot::snapshot(observation, &target.summary(), &Memory::default()));
-        if other.as_ref().is_some_and(|snapshot| snapshot.digest != quiet.snapshot) {
+        let differs = |snapshot: &Snapshot| {
+            snapshot.digest != quiet.snapshot || judge::posture::verdicts(&snapshot.checks) != quiet.verdicts
+        };
+        if other.as_ref().is_some_and(differs) {
             return Ok(None);
         }
         let mut writer = self.store.writer().await;
@@ -467,7 +478,8 @@ impl Scanner {
         }
         // A fresh read brings other ids; the next one will not.
         if other.is_some() && !unchanged.fresh {
-            remembered.quiet = Some(Quiet { echo: observation.echo.clone(), ..quiet.clone() });
+            let remarks = remembered::remarks(&observation.remarks);
+            remembered.quiet = Some(Quiet { echo: observation.echo.clone(), remarks, ..quiet.clone() });
         }
         Ok(Some(remembered.unchanged(quiet.snapshot)))
     }

@@ -16,7 +16,7 @@ use crate::model::pointer::Pointer;
 use crate::model::rule::{Fold, Severity};
 
 use super::canon::shown;
-use super::rules;
+use super::{posture, rules};
 
 /// A drift to fold, and where it stands.
 #[derive(Clone, Copy, Debug)]
@@ -86,6 +86,7 @@ fn spot(drift: &Drift) -> Spot {
         (Facet::McpHandshake, ["capabilities", name, flag]) => {
             (Some(format!("{}.{}", shown(name), shown(flag))), "capabilities/flag".to_owned())
         }
+        (Facet::Checks, [rule, case]) => (Some(posture::title(rule)), rest(&[*rule, *case])),
         (Facet::McpTransport, ["headers", name]) => (Some(shown(name)), "headers".to_owned()),
         (_, all) => (None, rest(all)),
     };

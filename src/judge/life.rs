@@ -164,7 +164,7 @@ pub fn life_step(
     for (facet, group) in groups {
         let memory = facets.get(&facet).filter(|_| judgment.seen.contains(&facet));
         match memory.map_or(mixed::Phase::Steady, |memory| mixed::phase(&group, memory, at)) {
-            mixed::Phase::Steady => steady(&mut step, &group, judgment.seen.contains(&facet), at),
+            mixed::Phase::Steady => steady(&mut step, &group, judgment, at),
             mixed::Phase::TakeTurns(turns) => mixed::hold(&mut step, facet, &group, &turns, at),
             mixed::Phase::StandsAlone(_) => mixed::release(&mut step, &group, None, at),
         }
@@ -242,11 +242,11 @@ struct Group<'a> {
 }
 
 /// The ordinary step of one facet's drifts.
-fn steady(step: &mut LifeStep, group: &Group<'_>, seen: bool, at: &Moment<'_>) {
+fn steady(step: &mut LifeStep, group: &Group<'_>, judgment: &Judgment, at: &Moment<'_>) {
     for before in &group.rows {
         let look = match group.shown.get(&before.drift.path) {
             Some(drift) => Look::Shown(drift),
-            None if seen => Look::Back,
+            None if judgment.looked_at(before.drift.facet, &before.drift.path) => Look::Back,
             None => Look::Unseen,
         };
         let mut row = recount::of(before, at);

@@ -36,7 +36,7 @@ pub(super) use auth::judge as judge_challenge;
 pub(super) use cards::{judge_card, judge_catalog};
 pub(super) use dates::{DATES, Dates, knows_capability};
 pub(super) use handshake::judge as judge_handshake;
-pub(super) use handshake::{date_of, is_stateless, server_info};
+pub(super) use handshake::{SERVER_INFO_KEY, date_of, is_stateless, server_info};
 pub(super) use resources::sensitive;
 pub(super) use texts::stands_out;
 pub(super) use transport::judge as judge_transport;

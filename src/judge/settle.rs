@@ -21,6 +21,7 @@ use crate::judge::alert::Story;
 use crate::judge::fold::Folding;
 use crate::judge::join::{self, Candidates, FIRST_SEEN};
 use crate::judge::life::{self, LifeStep, Moment};
+use crate::judge::posture;
 use crate::model::baseline::{BaselineFacet, EndedWhy};
 use crate::model::confirm::Confirm;
 use crate::model::drift::{DriftRow, DriftState};
@@ -41,6 +42,7 @@ use assemble::{blank, conclude};
 use chain::{Chain, Draft};
 
 pub use decisions::{Named, settle_accept_incident, settle_ack, settle_baseline_accept, settle_reject};
+pub(in crate::judge) use own::ours;
 pub use quiet::is_quiet;
 pub use unused::ignore_key;
 
@@ -142,6 +144,7 @@ pub fn settle_scan(scene: &Scene<'_>, snapshot: &Snapshot, judgment: &Judgment, 
         settlement.history.push(said(scene, &format!("scan.{}", snapshot.outcome), String::new()));
     }
     own::remember(&mut settlement, scene, snapshot);
+    settlement.scans.posture.clone_from(&judgment.posture);
     let moment = scene.moment(settlement.scans.seq);
     let mut gone = life::left(&scene.memory.drifts, &scene.memory.left, &moment);
     own::adopt(&mut gone, scene, judgment);
@@ -246,7 +249,8 @@ pub fn settle_tick(scene: &Scene<'_>) -> Option<Settlement> {
 pub fn rests_until(policy: &Policy, memory: &Memory, scans: &ScanMemory) -> Option<Timestamp> {
     let approvals = memory.approvals.iter().filter_map(|approval| approval.until);
     let ignored = memory.drifts.iter().filter_map(|row| row.suppressed.as_ref()?.until());
-    approvals.chain(ignored).chain(unused::due(policy, scans, &memory.drifts)).min()
+    let checks = posture::ends(&scans.posture);
+    approvals.chain(checks).chain(ignored).chain(unused::due(policy, scans, &memory.drifts)).min()
 }
 
 /// When [`settle_tick`] has something to do next, if no scan or decision comes before.

@@ -31,13 +31,15 @@ pub enum Facet {
     AuthChallenge,
     /// What the TLS handshake shows.
     Tls,
+    /// No facet of the target: what became of its checks, so that a worse verdict has a key.
+    Checks,
     /// No facet of the target: the outcome of our scan, so that sight has keys like drift.
     Scan,
 }
 
 impl Facet {
     /// All facets.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::McpHandshake,
         Self::McpTools,
         Self::McpPrompts,
@@ -48,6 +50,7 @@ impl Facet {
         Self::McpCatalog,
         Self::AuthChallenge,
         Self::Tls,
+        Self::Checks,
         Self::Scan,
     ];
 
@@ -65,6 +68,7 @@ impl Facet {
             Self::McpCatalog => "mcp.catalog",
             Self::AuthChallenge => "auth.challenge",
             Self::Tls => "tls",
+            Self::Checks => "checks",
             Self::Scan => "scan",
         }
     }
@@ -85,6 +89,7 @@ impl Facet {
             | Self::McpCatalog
             | Self::AuthChallenge
             | Self::Tls
+            | Self::Checks
             | Self::Scan => None,
         }
     }

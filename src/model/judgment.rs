@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::drift::Drift;
-use super::facet::{FacetName, UnseenReason};
+use super::facet::{Facet, FacetName, UnseenReason};
+use super::pointer::Pointer;
+use super::posture::Posture;
 
 /// What the rules said of one snapshot against the effective baseline.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,4 +18,16 @@ pub struct Judgment {
     pub unseen: Vec<(FacetName, UnseenReason)>,
     /// Facets that were seen or absent: only these count toward confirming or reverting their drifts.
     pub seen: BTreeSet<FacetName>,
+    /// Places of the checks that were decided: only these count toward confirming or reverting a worse verdict.
+    pub answered: BTreeSet<Pointer>,
+    /// What the checks are held to from here.
+    pub posture: Posture,
+}
+
+impl Judgment {
+    /// Whether the scan could tell what is at a place.
+    #[must_use]
+    pub fn looked_at(&self, facet: FacetName, path: &Pointer) -> bool {
+        self.seen.contains(&facet) && (facet.facet != Facet::Checks || self.answered.contains(path))
+    }
 }

@@ -13,6 +13,7 @@ use super::facet::FacetName;
 use super::incident::{Incident, IncidentId};
 use super::notice::Told;
 use super::observation::{AddressClass, Found, Outcome, Transport};
+use super::posture::Posture;
 use super::rule::Severity;
 use super::settlement::Recomputed;
 use super::target::{Kind, TargetSummary};
@@ -183,6 +184,9 @@ pub struct ScanMemory {
     /// How we asked in the last scan: what differs from it now was edited by us.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ours: Option<Box<Ours>>,
+    /// What the target's checks are held to.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub posture: Posture,
     /// For each `ignore` of the inventory, by a hash of it, when it was of use.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub ignores: BTreeMap<String, IgnoreUse>,

@@ -83,6 +83,7 @@ impl Capabilities {
             | Facet::McpCatalog
             | Facet::AuthChallenge
             | Facet::Tls
+            | Facet::Checks
             | Facet::Scan => return false,
         };
         match self {

@@ -142,7 +142,7 @@ fn name(text: &str) -> FacetName {
 /// `seen`, `absent`, `unseen KIND`, `unwatched` or `-`, for each facet of a face; of those that are not looked at in
 /// every scan, for those that were.
 fn states(observation: &Observation, suffix: &str) -> String {
-    let facets = Facet::ALL.into_iter().filter(|facet| *facet != Facet::Scan);
+    let facets = Facet::ALL.into_iter().filter(|facet| !matches!(facet, Facet::Checks | Facet::Scan));
     let seldom = [Facet::McpCard, Facet::McpCatalog, Facet::Tls];
     let facets = facets
         .filter(|facet| !seldom.contains(facet) || observation.facets.contains_key(&name(&format!("{facet}{suffix}"))));

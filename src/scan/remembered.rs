@@ -14,10 +14,12 @@ use crate::model::drift::DriftState;
 use crate::model::facet::{Face, Facet, FacetName, FacetState, UnseenKind, UnseenReason};
 use crate::model::inventory::{Auth, Target};
 use crate::model::memory::{Memory, Past, ScanMemory};
-use crate::model::observation::{AddressClass, DetectionState, Echo, Found, Kept, Observation, Outcome, RawFacet};
+use crate::model::observation::{
+    AddressClass, DetectionState, Echo, Found, Kept, Observation, Outcome, RawFacet, Remark,
+};
 use crate::model::pointer::Pointer;
 use crate::model::settlement::Settlement;
-use crate::model::snapshot::{Coverage, Snapshot};
+use crate::model::snapshot::{CheckVerdict, Coverage, Snapshot};
 use crate::store::{self, Resumed};
 
 /// A second read of a steady list goes over a fresh connection this often (design, section 3).
@@ -51,6 +53,10 @@ pub(super) struct Quiet {
     pub(super) snapshot: Digest,
     /// What the last one brought.
     pub(super) echo: Option<Echo>,
+    /// How it answered the checks.
+    pub(super) verdicts: Digest,
+    /// What the prober remarked in the last one.
+    pub(super) remarks: Digest,
     /// When that ends by itself: an approval that it was held to or an ignore runs out.
     pub(super) until: Option<Timestamp>,
     /// What the inventory wished then.
@@ -71,6 +77,16 @@ pub(super) fn wishes(target: &Target) -> u64 {
     hasher.finish()
 }
 
+/// What the prober remarked, without its evidence, which may differ from scan to scan.
+pub(super) fn remarks(remarks: &[Remark]) -> Digest {
+    let verdict = |verdict| match verdict {
+        CheckVerdict::Passed => "passed",
+        CheckVerdict::Finding => "finding",
+        CheckVerdict::Skipped => "skipped",
+    };
+    Digest::of_parts(remarks.iter().flat_map(|remark| [remark.rule, remark.case, verdict(remark.verdict)]))
+}
+
 impl Quiet {
     /// Whether nothing that it rests on has ended by itself.
     pub(super) fn lasts(&self, now: Timestamp) -> bool {
@@ -80,7 +96,8 @@ impl Quiet {
     /// Whether `observation` brought what the last one brought.
     pub(super) fn is_echoed(&self, observation: &Observation) -> bool {
         let digest = |echo: &Option<Echo>| echo.as_ref().map(|echo| echo.digest);
-        self.echo.is_some() && digest(&self.echo) == digest(&observation.echo)
+        let is_alike = digest(&self.echo) == digest(&observation.echo);
+        self.echo.is_some() && is_alike && self.remarks == remarks(&observation.remarks)
     }
 }
 
@@ -164,6 +181,8 @@ impl Remembered {
         sight: Sight,
     ) -> Self {
         let Standings { pending, open, blocked, lost } = standings;
+        // What the checks are held to is read with the rest of the memory, when a scan is settled.
+        let scans = ScanMemory { posture: BTreeMap::new(), ..scans };
         Self { scans, recheck, quiet, blocked, kept: None, pending, open, sight: Sight { lost, ..sight } }
     }
 

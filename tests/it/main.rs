@@ -54,6 +54,8 @@ mod pinned_peers;
 #[cfg(test)]
 mod policy;
 #[cfg(test)]
+mod posture;
+#[cfg(test)]
 mod put_back;
 #[cfg(test)]
 mod receivers;

@@ -228,6 +228,7 @@ fn label(name: FacetName) -> String {
         | Facet::McpCatalog
         | Facet::AuthChallenge
         | Facet::Tls
+        | Facet::Checks
         | Facet::Scan => name.facet.as_str(),
     };
     match name.face {

@@ -61,6 +61,7 @@ pub(in crate::judge) fn facet(name: FacetName) -> String {
         Facet::McpCatalog => "catalog",
         Facet::AuthChallenge => "challenge",
         Facet::Tls => "TLS",
+        Facet::Checks => "checks",
         Facet::Scan => "scan",
     };
     match name.face {

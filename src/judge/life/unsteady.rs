@@ -83,8 +83,12 @@ fn model_reads(drift: &Drift) -> bool {
             drift.path.token(0) == Some("items")
         }
         Facet::McpHandshake => drift.path.token(0) == Some("instructions"),
-        Facet::McpTransport | Facet::McpCard | Facet::McpCatalog | Facet::AuthChallenge | Facet::Tls | Facet::Scan => {
-            false
-        }
+        Facet::McpTransport
+        | Facet::McpCard
+        | Facet::McpCatalog
+        | Facet::AuthChallenge
+        | Facet::Tls
+        | Facet::Checks
+        | Facet::Scan => false,
     }
 }

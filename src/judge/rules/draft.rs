@@ -206,6 +206,14 @@ impl Draft {
     }
 }
 
+/// A check that passed and is a finding: its severity is the check's, and the case is named for it.
+pub(in crate::judge) fn worse(path: Pointer, severity: Severity, message: String, details: Vec<Detail>) -> Draft {
+    let (before, after) = (vec![Json::from("passed")], vec![Json::from("finding")]);
+    let (rule, case) = ("x.posture-regressed", severity.as_str());
+    let (claims, notes, inside, further) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    Draft { rule, case, path, before, after, claims, notes, message, details, inside, worst: None, further }
+}
+
 /// A drift that is no difference of values: what kept us from seeing.
 pub(in crate::judge) fn sight(
     path: Pointer,

@@ -20,7 +20,7 @@ mod capabilities;
 mod identity;
 
 /// Where 2026-07-28 keeps the server info.
-const SERVER_INFO_KEY: &str = "io.modelcontextprotocol/serverInfo";
+pub(in crate::judge) const SERVER_INFO_KEY: &str = "io.modelcontextprotocol/serverInfo";
 
 /// Whether the result is that of `server/discover`.
 pub(in crate::judge) fn is_stateless(handshake: &Json) -> bool {

@@ -72,6 +72,7 @@ fn judge_items(scene: &Scene<'_>, place: &Place<'_>, seen: &[Json]) -> Vec<Draft
         | Facet::McpCatalog
         | Facet::AuthChallenge
         | Facet::Tls
+        | Facet::Checks
         | Facet::Scan => Vec::new(),
     }
 }
@@ -88,6 +89,7 @@ const fn all_removed(facet: Facet) -> Option<&'static str> {
         | Facet::McpCatalog
         | Facet::AuthChallenge
         | Facet::Tls
+        | Facet::Checks
         | Facet::Scan => None,
     }
 }
@@ -111,6 +113,7 @@ fn reordered(scene: &Scene<'_>, place: &Place<'_>) -> Draft {
         | Facet::McpCatalog
         | Facet::AuthChallenge
         | Facet::Tls
+        | Facet::Checks
         | Facet::Scan => "res.reordered",
     };
     Draft::plain(place, rule, "the same items come in another order".to_owned())

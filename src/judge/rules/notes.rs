@@ -57,6 +57,7 @@ fn is_contract(drift: &Drift) -> bool {
         | Facet::McpCatalog
         | Facet::AuthChallenge
         | Facet::Tls
+        | Facet::Checks
         | Facet::Scan => false,
     };
     let main = drift.impact.first();

@@ -12,6 +12,7 @@ use super::{Scene, said};
 use crate::judge::alert::DecisionWords;
 use crate::judge::life::{self, LifeStep};
 use crate::judge::policy;
+use crate::judge::posture::{self, CHECKS};
 use crate::model::baseline::Approval;
 use crate::model::digest::Digest;
 use crate::model::drift::{DriftRow, DriftState};
@@ -32,7 +33,8 @@ fn wish<'p>(scene: &Scene<'p>, row: &DriftRow, seen: &BTreeSet<FacetName>) -> Op
     let stands_still = row.state == DriftState::Open && !row.held && !life::is_restless(row) && row.next.is_none();
     let one_value = row.drift.after.len() <= 1 && row.back_count == 0;
     let told = policy::suppression(scene.policy, &row.drift, scene.now).is_none();
-    let compared = seen.contains(&row.drift.facet) && scene.memory.baseline.contains_key(&row.drift.facet);
+    let held_to = row.drift.facet == CHECKS || scene.memory.baseline.contains_key(&row.drift.facet);
+    let compared = seen.contains(&row.drift.facet) && held_to;
     if !(stands_still && one_value && told && compared) {
         return None;
     }
@@ -84,6 +86,9 @@ fn approve(
         let after = place.value.as_ref().map(Digest::of);
         let entry =
             chain.push(Draft { before: place.before, after, rule: place.rule, ..Draft::accept(facet, path.clone()) });
+        if facet == CHECKS {
+            continue;
+        }
         settlement.approvals.push(Approval {
             facet,
             path,
@@ -103,6 +108,7 @@ fn approve(
         });
     }
     settlement.ledger.extend(chain.into_entries());
+    posture::accept(&mut settlement.scans, rows, None);
     ask_with(settlement, rows, &snapshot.asked);
     rows.iter().map(|row| row.id).collect()
 }

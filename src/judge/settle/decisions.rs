@@ -10,6 +10,7 @@ use super::chain::{Chain, Draft};
 use super::{Scene, recheck, said};
 use crate::judge::alert::DecisionWords;
 use crate::judge::decide::{self, Author, Chosen, Decision, Refusal};
+use crate::judge::posture::{self, CHECKS};
 use crate::judge::{join, life};
 use crate::model::baseline::{Approval, BaselineFacet};
 use crate::model::digest::Digest;
@@ -42,13 +43,18 @@ pub fn settle_accept_incident(
     let chosen = decidable(scene.memory, decision, older)?;
     let mut settlement = blank(scene);
     let mut chain = Chain::by(scene, &decision.author);
-    let (held, whole): (Vec<&DriftRow>, Vec<&DriftRow>) =
-        chosen.rows.iter().partition(|row| scene.memory.baseline.contains_key(&row.drift.facet));
+    let (held, whole): (Vec<&DriftRow>, Vec<&DriftRow>) = chosen
+        .rows
+        .iter()
+        .partition(|row| row.drift.facet == CHECKS || scene.memory.baseline.contains_key(&row.drift.facet));
     for ((facet, path), accepted) in places(scene.memory, &held, shown)? {
         let after = accepted.value.as_ref().map(Digest::of);
         let draft = Draft { before: accepted.before, after, rule: accepted.rule, ..Draft::accept(facet, path.clone()) };
         let entry = chain.push(draft);
         settlement.history.push(line(scene, "base.approved", (facet, &path), &decision.author));
+        if facet == CHECKS {
+            continue;
+        }
         settlement.approvals.push(Approval {
             facet,
             path,
@@ -64,6 +70,7 @@ pub fn settle_accept_incident(
         let entry = shown.get(name).and_then(|state| join::entry(*name, state, &decision.author.who, asked, scene.now));
         accept_facet(&mut settlement, scene, &mut chain, entry.ok_or(Refusal::NotSeen(*name))?, &decision.author);
     }
+    posture::accept(&mut settlement.scans, &chosen.rows, decision.author.until);
     ask_with(&mut settlement, &chosen.rows, asked);
     settlement.ledger.extend(chain.into_entries());
     let ids: BTreeSet<Digest> = chosen.rows.iter().map(|row| row.id).collect();
@@ -159,10 +166,18 @@ pub fn settle_baseline_accept(scene: &Scene<'_>, named: &Named<'_>, author: &Aut
     if accepted.iter().any(|name| name.facet == Facet::McpHandshake) && named.asked.date.is_some() {
         settlement.scans.date.clone_from(&named.asked.date);
     }
+    let stands =
+        |row: &&DriftRow| !row.state.is_ended() && (row.drift.facet == CHECKS || accepted.contains(&row.drift.facet));
+    let stands: Vec<&DriftRow> = scene.memory.drifts.iter().filter(stands).collect();
+    for row in stands.iter().filter(|row| row.drift.facet == CHECKS) {
+        chain.push(draft(row, Action::Accept));
+    }
+    posture::accept(&mut settlement.scans, &stands, None);
     settlement.ledger.extend(chain.into_entries());
     let text = format!("snapshot {} by {}", named.digest.short(), author.who);
     settlement.history.push(said(scene, "base.approved", text));
-    let to = |row: &DriftRow| accepted.contains(&row.drift.facet).then_some(DriftState::Accepted);
+    let ids: BTreeSet<Digest> = stands.iter().map(|row| row.id).collect();
+    let to = |row: &DriftRow| ids.contains(&row.id).then_some(DriftState::Accepted);
     let step = life::decided(&scene.memory.drifts, &to, &scene.moment(scene.memory.scans.seq));
     Ok(conclude(scene, settlement, step, None, Some(&words(author))))
 }

@@ -11,14 +11,16 @@ use crate::judge::rules;
 use crate::model::facet::FacetName;
 use crate::model::judgment::Judgment;
 use crate::model::memory::Ours;
+use crate::model::observation::Asked;
 use crate::model::settlement::Settlement;
 use crate::model::snapshot::Snapshot;
+use crate::model::target::TargetSummary;
 use crate::model::text;
 
 /// Whether we ask and judge as we did last time.
 pub(super) fn is_quiet(scene: &Scene<'_>, snapshot: &Snapshot) -> bool {
     let before = scene.memory.scans.ours.as_deref();
-    before.is_some_and(|before| *before == ours(scene, snapshot)) && scene.memory.recomputed.is_empty()
+    before.is_some_and(|before| *before == ours(scene.target, &snapshot.asked)) && scene.memory.recomputed.is_empty()
 }
 
 /// Whether the target was judged by other rules last time.
@@ -26,11 +28,11 @@ pub(super) fn rules_differ(scene: &Scene<'_>) -> bool {
     scene.memory.scans.ours.as_ref().is_some_and(|before| before.rules != rules::version())
 }
 
-fn ours(scene: &Scene<'_>, snapshot: &Snapshot) -> Ours {
-    let asked = &snapshot.asked;
+/// How `target` is asked and by what it is judged.
+pub(in crate::judge) fn ours(target: &TargetSummary, asked: &Asked) -> Ours {
     Ours {
-        kind: scene.target.kind,
-        url: scene.target.url.clone(),
+        kind: target.kind,
+        url: target.url.clone(),
         headers: asked.headers.clone(),
         tier: asked.tier.clone(),
         credential: asked.credential.clone(),
@@ -41,7 +43,7 @@ fn ours(scene: &Scene<'_>, snapshot: &Snapshot) -> Ours {
 
 /// Remembers how we asked and by what we judged, and says what of it is other than last time.
 pub(super) fn remember(settlement: &mut Settlement, scene: &Scene<'_>, snapshot: &Snapshot) {
-    let now = ours(scene, snapshot);
+    let now = ours(scene.target, &snapshot.asked);
     if let Some(before) = scene.memory.scans.ours.as_deref() {
         let lines = [
             ("base.target-moved", moved(before, &now)),

@@ -22,6 +22,7 @@ pub fn is_quiet(scene: &Scene<'_>, snapshot: &Snapshot, judgment: &Judgment) -> 
     memory.scans.outcome == Some(snapshot.outcome)
         && memory.scans.not_before.is_none()
         && !snapshot.facets.values().any(record::read_fresh)
+        && judgment.posture == memory.scans.posture
         && facets_are_quiet(scene, snapshot, judgment)
         && own::is_quiet(scene, snapshot)
         && suppress::is_quiet(scene)
@@ -63,7 +64,7 @@ fn drifts_are_quiet(memory: &Memory, judgment: &Judgment) -> bool {
     let shown = || judgment.drifts.iter().chain(&judgment.sights);
     let places: BTreeSet<(FacetName, &Pointer)> = shown().map(|drift| (drift.facet, &drift.path)).collect();
     let missed = |row: &DriftRow| {
-        let looked = row.drift.facet.facet == Facet::Scan || judgment.seen.contains(&row.drift.facet);
+        let looked = row.drift.facet.facet == Facet::Scan || judgment.looked_at(row.drift.facet, &row.drift.path);
         looked && !places.contains(&(row.drift.facet, &row.drift.path))
     };
     shown().all(stands) && !memory.drifts.iter().any(missed)

@@ -170,6 +170,7 @@ pub(super) fn quiet(seq: u64, seconds: i64) -> Settlement {
         recomputed: crate::model::settlement::Recomputed::default(),
         scans: ScanMemory {
             ours: None,
+            posture: BTreeMap::from([("mcp.session-id-weak".to_owned(), crate::model::posture::Held::Passed)]),
             ignores: BTreeMap::new(),
             seq,
             last_at: Some(at(seconds)),
