@@ -192,7 +192,9 @@ async fn a_store_that_knows_no_verdicts_or_those_of_other_rules_records_them_and
         )
         .await
         .unwrap();
-        let changed = sqlx::raw_sql(&format!("UPDATE memory SET scans = {forgotten}")).execute(&mut store).await;
+        let changed = sqlx::raw_sql(sqlx::AssertSqlSafe(format!("UPDATE memory SET scans = {forgotten}")))
+            .execute(&mut store)
+            .await;
         assert_eq!(changed.unwrap().rows_affected(), 1);
         sqlx::Connection::close(store).await.unwrap();
         stage.lock().unwrap().weak = true;
