@@ -194,6 +194,7 @@ fn an_unseen_facet_makes_no_drift_and_says_why() {
     let name = FacetName::stranger(Facet::McpTools);
     let reason = UnseenReason { kind: UnseenKind::Timeout, detail: "tools/list".to_owned() };
     new.facets.insert(name, FacetState::Unseen { reason: reason.clone() });
+    new.checks.clear();
     let judgment = judged(&old, &new);
     assert!(judgment.drifts.is_empty() && judgment.seen.is_empty());
     assert_eq!(judgment.unseen, [(name, reason)]);

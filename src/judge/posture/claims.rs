@@ -28,7 +28,8 @@ pub(super) fn looks_at(rule: &str) -> &'static [Facet] {
     match rule {
         "tool.hidden-unicode" => TEXTS,
         "tool.description-injection" | "mcp.cache-hint-missing" | "mcp.cache-hint-invalid" => LISTS,
-        "res.scheme-sensitive" => &[Facet::McpResources],
+        "res.scheme-sensitive" | "res.duplicate-uri" => &[Facet::McpResources],
+        "prompt.duplicate-name" => &[Facet::McpPrompts],
         "res.list-error" => &[Facet::McpResources, Facet::McpResourceTemplates, Facet::McpPrompts],
         "mcp.list-varies-by-connection" => &[Facet::McpTools],
         "mcp.capability-mismatch" => DECLARED,
