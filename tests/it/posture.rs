@@ -64,7 +64,7 @@ async fn answer(State(stage): State<Stage>, verb: Method, _: HeaderMap, body: By
     response.body(json!({"jsonrpc": "2.0", "id": message["id"], "result": result}).to_string().into()).unwrap()
 }
 
-async fn home(url: &str, hook: &Hook) -> Home {
+fn home(url: &str, hook: &Hook) -> Home {
     crate::sight::home_with(url, hook, "every: 24h, timeout: 5s, scan_timeout: 30s")
 }
 
@@ -88,7 +88,7 @@ async fn confirm(daemon: &Daemon) {
 async fn session_ids_that_become_weak_are_told_once_over_a_restart_and_end_when_they_are_not() {
     let (_server, stage, url) = served().await;
     let hook = Hook::start().await;
-    let home = home(&url, &hook).await;
+    let home = home(&url, &hook);
     let daemon = Daemon::start(&home).await;
     daemon.take_baseline("peer").await;
     confirm(&daemon).await;
@@ -130,7 +130,7 @@ async fn session_ids_that_become_weak_are_told_once_over_a_restart_and_end_when_
 async fn what_is_accepted_is_quiet_until_it_was_better_for_a_day() {
     let (_server, stage, url) = served().await;
     let hook = Hook::start().await;
-    let home = home(&url, &hook).await;
+    let home = home(&url, &hook);
     let daemon = Daemon::start(&home).await;
     daemon.take_baseline("peer").await;
     stage.lock().unwrap().weak = true;
@@ -161,7 +161,7 @@ async fn what_is_accepted_is_quiet_until_it_was_better_for_a_day() {
 async fn what_another_drift_tells_is_told_by_that_alone_and_accepted_with_it() {
     let (_server, stage, url) = served().await;
     let hook = Hook::start().await;
-    let home = home(&url, &hook).await;
+    let home = home(&url, &hook);
     let daemon = Daemon::start(&home).await;
     daemon.take_baseline("peer").await;
     stage.lock().unwrap().icons = json!([{"sizes": ["48x48"]}]);
@@ -181,7 +181,7 @@ async fn what_another_drift_tells_is_told_by_that_alone_and_accepted_with_it() {
 async fn a_store_that_knows_no_verdicts_or_those_of_other_rules_records_them_and_tells_nothing() {
     let (_server, stage, url) = served().await;
     let hook = Hook::start().await;
-    let home = home(&url, &hook).await;
+    let home = home(&url, &hook);
     let mut daemon = Daemon::start(&home).await;
     daemon.take_baseline("peer").await;
     for forgotten in ["json_remove(scans, '$.posture')", "json_set(scans, '$.ours.rules', '000000000000')"] {
