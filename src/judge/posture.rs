@@ -6,7 +6,7 @@
 //! one changes what the check is held to.
 //!
 //! - What is skipped is not answered: it neither shows nor ends a drift (law 1). So is everything while sight is lost.
-//! - A change that another drift of the same scan tells is that drift's ([`claims`]), for as long as it stands.
+//! - A change that another drift of the same scan tells is that drift's (`claims`), for as long as it stands.
 //! - A check that gets better is held to that once it has lasted for a day, so that one which wavers is not news each time.
 //! - Where we ask or judge otherwise than last time, everything is recorded anew (law 10).
 

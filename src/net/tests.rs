@@ -1,2 +1,3 @@
 mod guard;
+mod handshake;
 mod wire;

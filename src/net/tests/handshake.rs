@@ -17,7 +17,7 @@ async fn shake(
     let url = url::Url::parse(url).unwrap();
     let limit = std::time::Duration::from_secs(5);
     let visit = door.visit(VisitPlan {
-        written: &url,
+        written: Some(&url),
         allow: &[],
         baseline,
         timeout: limit,
