@@ -14,7 +14,7 @@ use std::process::Stdio;
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::time::Duration;
 
-use nix::sys::signal::{Signal, killpg};
+use nix::sys::signal::{Signal, kill, killpg};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::Pid;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -29,8 +29,9 @@ pub const INHERITED: [&str; 6] = ["HOME", "LANG", "LC_ALL", "PATH", "TMPDIR", "T
 
 /// Lines of one conversation.
 const MAX_LINES: usize = 1_000;
-/// Bytes kept of standard error: its end, which says most.
-const KEPT: usize = 4 * 1024;
+/// Bytes kept of standard error: its end, which says most. Much more than is shown: secrets are taken out before it is
+/// cut to that, so that no part of one is left at the cut.
+const KEPT: usize = 64 * 1024;
 /// Time for a program to end when its input has, and again when it is asked to.
 const GRACE: Duration = Duration::from_secs(2);
 /// How often it is looked whether it has.
@@ -56,8 +57,14 @@ impl fmt::Debug for Launch {
     }
 }
 
-/// Process groups whose last members are still to be reaped: those of programs that were dropped.
-static LEFT: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
+/// What marks a program and all that it starts, also what leaves its process group: a variable with a number of its own.
+const MARK: &str = "DRIFTD_PROGRAM";
+
+/// Process groups whose last members are still to be reaped, with their marks: those of programs that were dropped.
+static LEFT: Mutex<Vec<(Pid, String)>> = Mutex::new(Vec::new());
+
+/// Those that were killed outside of any group and are still to be reaped.
+static STRAYS: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
 
 /// A program that runs. Dropping it kills it and all of its process group.
 #[derive(Debug)]
@@ -69,6 +76,7 @@ pub struct Program {
     stdout: Option<ChildStdout>,
     stderr: Option<ChildStderr>,
     heard: Heard,
+    mark: String,
     /// It has closed its input or its output before it was told to end.
     hung_up: bool,
 }
@@ -98,11 +106,13 @@ impl Program {
     /// # Errors
     /// When there is none of that name, or it may not be run; when we have no processes or descriptors left.
     pub fn start(launch: &Launch) -> Result<Self, NetError> {
+        let mark = format!("{:016x}", rand::random::<u64>());
         let mut command = Command::new(&launch.program);
         command
             .args(&launch.args)
             .env_clear()
             .envs(launch.env.iter().map(|(name, value)| (name, value)))
+            .env(MARK, &mark)
             .current_dir(&launch.cwd)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -114,7 +124,7 @@ impl Program {
         let mut child = command.spawn().map_err(|error| start_error(&error))?;
         let group = child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw);
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        Ok(Self { child, group, stdin, stdout, stderr, heard: Heard::default(), hung_up: false })
+        Ok(Self { child, group, stdin, stdout, stderr, heard: Heard::default(), mark, hung_up: false })
     }
 
     /// Writes one message as a line, and reads meanwhile what the program writes.
@@ -171,7 +181,7 @@ impl Program {
         let status = self.child.wait().await.ok();
         self.hear_out().await;
         if let Some(group) = self.group.take() {
-            reap_all(group).await;
+            reap_all(group, std::mem::take(&mut self.mark)).await;
         }
         Farewell {
             ended: status.filter(|_| self.hung_up).map(|status| status.to_string()),
@@ -216,7 +226,7 @@ impl Drop for Program {
         self.signal(Signal::SIGKILL);
         // The leader is reaped by the runtime.
         if let Some(group) = self.group.take() {
-            left().push(group);
+            left().push((group, std::mem::take(&mut self.mark)));
         }
     }
 }
@@ -234,20 +244,20 @@ fn adopt_orphans() {
 
 /// Reaps what is left of groups that were killed in passing.
 fn sweep() {
-    left().retain(|group| reap(*group));
+    left().retain(|(group, mark)| reap(*group) | kill_strays(mark));
 }
 
-fn left() -> MutexGuard<'static, Vec<Pid>> {
+fn left() -> MutexGuard<'static, Vec<(Pid, String)>> {
     LEFT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits for the last members of a group that was killed.
-async fn reap_all(group: Pid) {
+/// Waits for the last members of a group that was killed, and kills what has left it.
+async fn reap_all(group: Pid, mark: String) {
     let end = Instant::now() + GRACE;
-    while reap(group) {
+    while reap(group) | kill_strays(&mark) {
         if Instant::now() >= end {
             // It may hang in the kernel.
-            left().push(group);
+            left().push((group, mark));
             return;
         }
         tokio::time::sleep(LOOK).await;
@@ -351,4 +361,37 @@ impl Heard {
 fn start_error(error: &io::Error) -> NetError {
     let is_ours = matches!(error.kind(), io::ErrorKind::OutOfMemory | io::ErrorKind::WouldBlock);
     if is_ours || exhausted::comes_of_it(error) { NetError::Exhausted } else { NetError::NoProgram }
+}
+
+/// Kills and reaps what a program started in groups of its own, as daemons do: orphans, hence children of ours, that
+/// still have its mark. Whether any are left.
+fn kill_strays(mark: &str) -> bool {
+    let mut strays = STRAYS.lock().unwrap_or_else(PoisonError::into_inner);
+    for pid in orphans(&format!("{MARK}={mark}")) {
+        let _ = kill(pid, Signal::SIGKILL);
+        strays.push(pid);
+    }
+    // One that has ended has no environment any more, so that it is known by its number alone.
+    let waits = |pid: &Pid| waitid(Id::Pid(*pid), WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG);
+    strays.retain(|pid| matches!(waits(pid), Ok(WaitStatus::StillAlive)));
+    !strays.is_empty()
+}
+
+/// Children of this process with this variable in their environment.
+fn orphans(marked: &str) -> Vec<Pid> {
+    let Ok(all) = std::fs::read_dir("/proc") else { return Vec::new() };
+    let us = nix::unistd::getpid();
+    let pids = all.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    let is_marked = |pid: &i32| {
+        let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        parent(*pid) == Some(us) && environ.split(|byte| *byte == 0).any(|variable| variable == marked.as_bytes())
+    };
+    pids.filter(is_marked).map(Pid::from_raw).collect()
+}
+
+/// The fourth field of `/proc/PID/stat`; the second is a name in parentheses, which may hold anything.
+fn parent(pid: i32) -> Option<Pid> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, rest) = stat.rsplit_once(')')?;
+    rest.split_whitespace().nth(1)?.parse().ok().map(Pid::from_raw)
 }

@@ -295,7 +295,7 @@ impl<'v> Conversation<'v> {
         if let Some(head) = self.send_over(wire, method, request, None).await? {
             return Ok(Exchange { head, reply: Reply::Nothing(Nothing::Unread) });
         }
-        let mut matcher = Matcher::new(id, look, Nothing::Cut);
+        let mut matcher = Matcher::new(id, look, Nothing::Cut, false);
         loop {
             while let Some(step) = matcher.next() {
                 match step {

@@ -154,7 +154,7 @@ impl Reader {
             Framing::Json => (Source::Whole(body), Nothing::Empty),
             Framing::Sse => (Source::Stream(body, sse::Parser::default()), Nothing::Cut),
         };
-        Self { source, matcher: Matcher::new(id, look, nothing) }
+        Self { source, matcher: Matcher::new(id, look, nothing, true) }
     }
 
     pub(super) async fn next(&mut self, visit: &Visit<'_>) -> Result<Step, NetError> {
@@ -215,12 +215,14 @@ pub(super) struct Matcher {
     id: i64,
     look: Look,
     nothing: Nothing,
+    alone: bool,
 }
 
 impl Matcher {
-    /// `nothing` is what it comes to when no document comes at all.
-    pub(super) const fn new(id: i64, look: Look, nothing: Nothing) -> Self {
-        Self { queue: VecDeque::new(), id, look, nothing }
+    /// `nothing` is what it comes to when no document comes at all; `alone` whether answers to other requests come
+    /// elsewhere.
+    pub(super) const fn new(id: i64, look: Look, nothing: Nothing, alone: bool) -> Self {
+        Self { queue: VecDeque::new(), id, look, nothing, alone }
     }
 
     /// What it comes to when nothing follows.
@@ -241,7 +243,7 @@ impl Matcher {
                 return Some(Step::Reply(Reply::Result(read)));
             }
             let Read { value, ambiguities, document } = read;
-            match jsonrpc::read(value, self.id) {
+            match jsonrpc::read(value, self.id, self.alone) {
                 Said::Result(value) => {
                     return Some(Step::Reply(Reply::Result(Read { value, ambiguities, document })));
                 }

@@ -31,6 +31,9 @@ const NO_CREDENTIAL: &str = "no credential: the anonymous request is answered by
 /// The lists, in the order they are asked for.
 const LISTS: [Facet; 4] = [Facet::McpTools, Facet::McpPrompts, Facet::McpResources, Facet::McpResourceTemplates];
 
+/// Bytes that are kept of a program's standard error, secrets taken out.
+const MAX_STDERR: usize = 4 * 1024;
+
 /// What one face came to.
 #[derive(Debug)]
 pub(super) struct FaceReport {
@@ -342,7 +345,7 @@ impl FaceReport {
     /// What a program left: how it ended and what it wrote says why nothing was seen.
     fn bid(&mut self, farewell: &Farewell, scrub: &dyn Scrub) {
         let said = scrub.scrub(&farewell.stderr);
-        let said = String::from_utf8_lossy(&said).into_owned();
+        let said = tail(&String::from_utf8_lossy(&said)).to_owned();
         if let End::Failed(trouble) = &mut self.end {
             if let Some(ended) = &farewell.ended {
                 trouble.detail = format!("{} ({ended})", trouble.detail);
@@ -453,6 +456,15 @@ impl FaceReport {
     pub(super) fn is_partial(&self) -> bool {
         self.facets.values().any(|raw| matches!(raw, RawFacet::Unseen(_)))
     }
+}
+
+/// The end of a text, at most [`MAX_STDERR`] bytes of it.
+fn tail(text: &str) -> &str {
+    let mut from = text.len().saturating_sub(MAX_STDERR);
+    while !text.is_char_boundary(from) {
+        from += 1;
+    }
+    text.get(from..).unwrap_or_default()
 }
 
 fn mcp_facets() -> impl Iterator<Item = Facet> {

@@ -99,7 +99,10 @@ pub(super) fn result_of(document: Json) -> Option<Json> {
 }
 
 /// What `message` is to the request `id`. Ids are compared by value and type.
-pub(super) fn read(message: Json, id: i64) -> Said {
+///
+/// `alone`: it came by the response to that request, so that an error with any id, or with none, is of it. Elsewhere one
+/// with the number of another request is that one's: an answer that comes late.
+pub(super) fn read(message: Json, id: i64, alone: bool) -> Said {
     let Json::Object(mut members) = message else {
         return Said::Noise;
     };
@@ -119,9 +122,14 @@ pub(super) fn read(message: Json, id: i64) -> Said {
     match (members.remove("result"), members.remove("error")) {
         (Some(result), None) if its_id == Some(Json::from(id)) => Said::Result(result),
         (Some(_), None) => Said::Foreign,
+        (None, Some(_)) if !alone && its_id.as_ref().is_some_and(|its| is_number_of_another(its, id)) => Said::Foreign,
         (None, Some(error)) => error_object(&error).map_or(Said::Noise, Said::Error),
         (Some(_), Some(_)) | (None, None) => Said::Noise,
     }
+}
+
+fn is_number_of_another(its_id: &Json, id: i64) -> bool {
+    its_id.as_number().is_some() && *its_id != Json::from(id)
 }
 
 /// An OAuth error has a string under `error`; that is no JSON-RPC error.

@@ -37,7 +37,8 @@ pub(super) fn page(conversation: &Conversation<'_>, head: &Head, era: Era, date:
         page.extend(over_http(way).map(|(name, value)| (name.to_owned(), value)));
         page.insert("headers".to_owned(), Json::Object(watched(&head.headers)));
     }
-    Json::Object(page)
+    // Where messages go was read before anything was taken out of it.
+    conversation.visit().clean(Json::Object(page))
 }
 
 fn over_http(way: &Way) -> [(&'static str, Json); 5] {

@@ -29,6 +29,7 @@ impl Trouble {
         let status = exchange.head.status;
         let mut trouble = match kind_of_status(status, face) {
             Some(kind) => Self::new(kind, format!("HTTP {}", status.as_u16())),
+            None if exchange.head.way.is_none() => Self::of_program(&exchange.reply),
             None => Self::of_reply(&exchange.reply, status),
         };
         let says_when = [UnseenKind::RateLimited, UnseenKind::ServerError, UnseenKind::Blocked];
@@ -36,6 +37,14 @@ impl Trouble {
             trouble.not_before = retry_after::not_before(&exchange.head.headers, at);
         }
         trouble
+    }
+
+    /// What a program answered has no status.
+    fn of_program(reply: &Reply) -> Self {
+        match reply {
+            Reply::Error(error) => Self::new(UnseenKind::RpcError, format!("error {}", error.code)),
+            Reply::Result(_) | Reply::Nothing(_) => Self::of_reply(reply, StatusCode::OK),
+        }
     }
 
     fn of_reply(reply: &Reply, status: StatusCode) -> Self {

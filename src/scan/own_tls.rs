@@ -65,6 +65,10 @@ pub(super) fn read(target: &Target, environment: &Environment, secrets: &mut Vec
 }
 
 fn parsed<T>(path: &Path, parse: fn(&[u8]) -> Result<T, OwnTlsError>) -> Result<T, Box<dyn std::error::Error>> {
+    // Asked before it is opened: a pipe would wait for whoever writes to it.
+    if !std::fs::metadata(path)?.is_file() {
+        return Err("it is no regular file".into());
+    }
     let mut pem = Vec::new();
     File::open(path)?.take(own::MOST_PEM).read_to_end(&mut pem)?;
     Ok(parse(&pem)?)

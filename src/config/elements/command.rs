@@ -86,7 +86,9 @@ fn program(reader: &mut Reader<'_>, node: &Node, words: Vec<String>) -> Option<(
         Some(program) if program.trim().is_empty() => "its program has no name".to_owned(),
         Some(_) if count > MOST_WORDS => format!("it has more than {MOST_WORDS} words"),
         Some(program) if program.contains('/') => {
-            return Some((reader.path(&program).to_string_lossy().into_owned(), words.collect()));
+            // The program runs elsewhere than we do.
+            let path = absolute(reader.path(&program));
+            return Some((path.to_string_lossy().into_owned(), words.collect()));
         }
         Some(program) if program.contains(char::is_whitespace) && count == 1 => {
             "it is one text; write each word for itself, as `[ npx, -y, PACKAGE@1.2.3 ]`".to_owned()
@@ -150,7 +152,11 @@ pub(in crate::config) fn cwd(reader: &mut Reader<'_>, node: &Node) -> Option<Pat
         reader.mistake(node.span, ConfigError::Malformed { what: "path", why, remedy: String::new() });
         return None;
     }
-    Some(reader.path(&text))
+    Some(absolute(reader.path(&text)))
+}
+
+fn absolute(path: PathBuf) -> PathBuf {
+    std::path::absolute(&path).unwrap_or(path)
 }
 
 #[cfg(test)]

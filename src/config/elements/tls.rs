@@ -105,12 +105,12 @@ fn looked_at<T>(
 
 /// As much as any such file holds.
 fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let file = File::open(path)?;
-    if !file.metadata()?.is_file() {
+    // Asked before it is opened: a pipe would wait for whoever writes to it.
+    if !std::fs::metadata(path)?.is_file() {
         return Err(io::Error::other("it is no regular file"));
     }
     let mut pem = Vec::new();
-    file.take(own::MOST_PEM).read_to_end(&mut pem)?;
+    File::open(path)?.take(own::MOST_PEM).read_to_end(&mut pem)?;
     Ok(pem)
 }
 

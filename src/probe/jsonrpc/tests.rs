@@ -6,7 +6,7 @@ fn json(text: &str) -> Json {
 }
 
 fn said(text: &str) -> Said {
-    read(json(text), 7)
+    read(json(text), 7, true)
 }
 
 #[test]

@@ -130,6 +130,24 @@ async fn nothing_is_left_of_a_program_that_will_not_end() {
 }
 
 #[tokio::test]
+async fn what_leaves_its_group_is_ended_too() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("pid");
+    let script = format!("setsid sh -c 'echo $$ > {}; sleep 1000' >/dev/null 2>&1 </dev/null & wait", file.display());
+    let seen = shell(&script).with_timeout(500).run().await;
+    assert_eq!(seen.outcome, Outcome::Unreachable);
+    assert!(!is_there(pid(&file).await), "killed and reaped");
+}
+
+#[tokio::test]
+async fn an_answer_that_comes_late_is_not_taken_for_the_next_one() {
+    let late = "case $line in *discover*) sleep 1;; esac";
+    let seen = server("2025-06-18", late).with_timeout(700).run().await;
+    assert_eq!(seen.outcome, Outcome::Ok, "{:?}", seen.sights);
+    assert_eq!(seen.mcp.version.as_deref(), Some("2025-06-18"));
+}
+
+#[tokio::test]
 async fn a_scan_that_is_given_up_leaves_no_program_behind() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("pid");
