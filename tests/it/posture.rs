@@ -111,7 +111,7 @@ async fn session_ids_that_become_weak_are_told_once_over_a_restart_and_end_when_
     assert_eq!((told.kind(), &told.body["data"]["severity"]), ("drift.opened", &"high".into()));
     let text = told.body.to_string();
     assert!(text.contains("two sessions have one id") && text.contains("remedy: "), "{text}");
-    let why = home.driftd(&["why", "peer"]).await;
+    let why = home.driftd(&["why", &incidents[0].reference]).await;
     let shown = home.driftd(&["drift", "show", &incidents[0].reference]).await;
     for page in [&why, &shown] {
         let page = String::from_utf8_lossy(&page.stdout).into_owned();
