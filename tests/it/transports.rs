@@ -35,8 +35,14 @@ async fn a_server_of_http_sse_is_watched_and_its_upgrade_is_told() {
     let older = PinnedPeer::start(SSE_2025_12_18).await;
     let front = Front::of(older.port()).await;
     let hook = Hook::start().await;
-    let home =
-        Home::told_by(&hook, "", &format!("  - {{ id: old, kind: mcp, url: {:?}, every: 24h }}\n", front.at("/sse")));
+    let home = Home::told_by(
+        &hook,
+        "",
+        &format!(
+            "  - {{ id: old, kind: mcp, url: {:?}, every: 24h, timeout: 1m, scan_timeout: 5m }}\n",
+            front.at("/sse")
+        ),
+    );
     let daemon = Daemon::start(&home).await;
     daemon.take_baseline("old").await;
     assert_eq!(protocol(&daemon, "old").await, "MCP 2025-11-25, session, sse");
@@ -65,8 +71,11 @@ async fn a_bridge_around_a_program_is_watched_and_the_upgrade_behind_it_is_told(
     let mut older = PinnedPeer::start(BRIDGE_2025_8_21).await;
     let front = Front::of(older.port()).await;
     let hook = Hook::start().await;
-    let home =
-        Home::told_by(&hook, "", &format!("  - {{ id: files, kind: mcp, url: {:?}, every: 24h }}\n", front.url()));
+    let home = Home::told_by(
+        &hook,
+        "",
+        &format!("  - {{ id: files, kind: mcp, url: {:?}, every: 24h, timeout: 1m, scan_timeout: 5m }}\n", front.url()),
+    );
     let daemon = Daemon::start(&home).await;
     daemon.take_baseline("files").await;
     assert!(protocol(&daemon, "files").await.ends_with("streamable_http"), "{}", protocol(&daemon, "files").await);
@@ -106,7 +115,7 @@ async fn a_program_of_node_is_watched_and_its_upgrade_is_told() {
     point(&link, "filesystem-2025-8-21");
     let script = link.join("dist/index.js");
     let targets = format!(
-        "  - {{ id: files, kind: mcp, every: 24h, command: [ node, {:?}, {:?} ] }}\n",
+        "  - {{ id: files, kind: mcp, every: 24h, timeout: 1m, scan_timeout: 5m, command: [ node, {:?}, {:?} ] }}\n",
         script.display().to_string(),
         place.path().display().to_string()
     );
@@ -139,7 +148,7 @@ async fn a_program_of_python_that_moves_to_the_new_era_is_told_so() {
     let python: PathBuf = link.join("bin/python");
     let python = python.display().to_string();
     let targets = format!(
-        "  - {{ id: clock, kind: mcp, every: 24h, command: [ {python:?}, -m, mcp_server_time ], env: {{ TZ: UTC }} }}\n"
+        "  - {{ id: clock, kind: mcp, every: 24h, timeout: 1m, scan_timeout: 5m, command: [ {python:?}, -m, mcp_server_time ], env: {{ TZ: UTC }} }}\n"
     );
     let home = allowing(&hook, &python, &targets);
     let daemon = Daemon::start(&home).await;
@@ -163,7 +172,9 @@ async fn a_program_that_no_longer_starts_is_told_with_its_last_words() {
     point(&link, "filesystem-2025-8-21");
     let script = link.join("dist/index.js").display().to_string();
     let root = place.path().display().to_string();
-    let targets = format!("  - {{ id: files, kind: mcp, every: 24h, command: [ node, {script:?}, {root:?} ] }}\n");
+    let targets = format!(
+        "  - {{ id: files, kind: mcp, every: 24h, timeout: 1m, scan_timeout: 5m, command: [ node, {script:?}, {root:?} ] }}\n"
+    );
     let settings = "commands: { allow: [ node ] }\nconfirm: { sight: { failures: 2, over: 10m } }\n";
     let home = Home::told_by(&hook, settings, &targets);
     let daemon = Daemon::start(&home).await;
